@@ -113,7 +113,7 @@ def prepare_bare(lake: Lake, config: GoldConfig, after: int, through: int, *, cr
     for number, definition in enumerate(config.tables):
         if create:
             bare = _bare(config.feed, number)
-            create_live_table(lake, bare, definition, data=bare, config=config)
+            create_live_table(lake, bare, definition, stable_id=bare, config=config)
         name = f"{_bare(config.feed, number)}_source"
         rows = MergeRows(table=definition, after=after, through=through, groups=())
         newest = latest_typed_sql(lake, config.feed, rows, config.time_zone)

@@ -63,7 +63,7 @@ def main(lake: Lake, rows: int) -> list[Target]:
 def measure(lake: Lake, rows: int) -> Result:
     """Lay the table and the changes down, merge, and count."""
     (definition,) = tables_from_sql(_CREATE)
-    create_live_table(lake, _NAME, definition, data=_NAME, config=GoldConfig(feed=FEED, time_zone="UTC"))
+    create_live_table(lake, _NAME, definition, stable_id=_NAME, config=GoldConfig(feed=FEED, time_zone="UTC"))
     live = lake.table(Layer.LIVE, _NAME)
     lake.spark.sql(f"""
         INSERT INTO {live} SELECT id, id % 1000, CAST(id % 999 AS DECIMAL(12,2)), concat('note ', id), 1L, NULL,

@@ -96,9 +96,11 @@ def _published(case: Case) -> tuple[Published, dict[str, Definition]]:
     tables, known = {}, {}
     for number in range(case.tables):
         name, data = f"f_d_t{number}", f"f_d_t{number}__data"
-        tables[TableName("d", f"t{number}")] = TableState(name=name, data=data, version=1, applied_tso=_BEFORE)
+        tables[TableName("d", f"t{number}")] = TableState(
+            lake_name=name, stable_id=data, version=1, applied_tso=_BEFORE
+        )
         known[data] = Definition(
-            table=replace(_CREATE, table=f"t{number}"), commit_ts=1, origin=Origin.DDL, name=name, data=data
+            table=replace(_CREATE, table=f"t{number}"), commit_ts=1, origin=Origin.DDL, lake_name=name, stable_id=data
         )
     return Published(tso=_BEFORE, tables=tables), known
 

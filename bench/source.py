@@ -125,7 +125,7 @@ def _fill_lake(lake: Lake, rows: int) -> str:
     """Make the live table with the same rows; gives its name."""
     (definition,) = tables_from_sql(_CREATE)
     config = GoldConfig(feed="compared", time_zone="UTC")
-    create_live_table(lake, _DATA, definition, data=_DATA, config=config)
+    create_live_table(lake, _DATA, definition, stable_id=_DATA, config=config)
     live = lake.table(Layer.LIVE, _DATA)
     values = _VALUES.format(moment="TIMESTAMP_NTZ")
     lake.spark.sql(f"INSERT INTO {live} SELECT {values}, 1L, NULL, concat('[\"', id, '\"]') FROM range({rows})")

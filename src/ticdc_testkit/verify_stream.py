@@ -128,7 +128,7 @@ def _of_tables(
         if state.stop is not None:
             yield _whole(name, f"as of {answer.watermark}", f"as of {state.applied_tso}: {state.stop}")
             continue
-        version = (state.data, state.version)
+        version = (state.stable_id, state.version)
         if version not in seen:
             seen[version] = gold_rows(tables[name], expected["columns"], time_zone)
         yield from differences(name, expected["columns"], expected["rows"], seen[version], LOST.get(protocol))

@@ -30,7 +30,7 @@ TASKS = {
     "ticdc_loop": ["loop"],
     "ticdc_maintenance": ["maintain"],
     "ticdc_selftest": ["checks"],
-    "ticdc_ops": ["replay", "dismiss", "decide", "load", "verify"],
+    "ticdc_ops": ["replay", "dismiss", "override", "load", "verify"],
 }
 OBSERVING = {
     "dashboards": ["ticdc_lake"],

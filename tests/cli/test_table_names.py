@@ -39,7 +39,7 @@ STATUS = FeedStatus(
     asked_at=time_of(TSO),
     waiting_on=None,
     tables={
-        name: TableState(name=f"shop_{number}", data=f"d{number}", version=1, applied_tso=TSO, stop=STOP)
+        name: TableState(lake_name=f"shop_{number}", stable_id=f"d{number}", version=1, applied_tso=TSO, stop=STOP)
         for number, name in enumerate(TEXTS)
     },
 )
@@ -99,7 +99,7 @@ def test_the_page_has_both_of_two_such_tables_in_its_plot_its_list_and_its_catal
         rows={(1, name): rows for name, rows in zip(TEXTS, (17, 19, 23), strict=True)},
         ddls=(),
         tables=tuple(
-            TableFacts(name=name, view=state.name, topics=(), source="ddl", columns=())
+            TableFacts(name=name, view=state.lake_name, topics=(), source="ddl", columns=())
             for name, state in STATUS.tables.items()
         ),
     )

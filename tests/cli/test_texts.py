@@ -42,17 +42,19 @@ STATUS = FeedStatus(
     asked_at=time_of(TSO + (3_600_000 << 18)),
     waiting_on="partition shop/0 has sent no watermark yet",
     tables={
-        TableName("shop", "orders"): TableState(name="shop_shop_orders", data="o", version=3, applied_tso=TSO),
+        TableName("shop", "orders"): TableState(
+            lake_name="shop_shop_orders", stable_id="o", version=3, applied_tso=TSO
+        ),
         TableName("shop", "a"): TableState(
-            name="shop_shop_a",
-            data="a",
+            lake_name="shop_shop_a",
+            stable_id="a",
             version=2,
             applied_tso=EARLIER,
             stop=StopReason(kind=StopKind.LATE_ROWS, detail="a DDL", needs_override=True),
         ),
         TableName("shop", "b"): TableState(
-            name="",
-            data="",
+            lake_name="",
+            stable_id="",
             version=-1,
             applied_tso=0,
             stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail="no key"),
@@ -89,7 +91,7 @@ def test_a_status_stays_on_its_lines_whatever_a_table_and_a_ddl_are_called() -> 
     stop = StopReason(
         kind=StopKind.UNSUPPORTED_DDL, commit_ts=TSO, query="ALTER TABLE t \x1b]0;x\x07", needs_override=True
     )
-    table = TableState(name="t", data="t", version=0, applied_tso=TSO, stop=stop)
+    table = TableState(lake_name="t", stable_id="t", version=0, applied_tso=TSO, stop=stop)
     status = replace(STATUS, tables={TableName("shop", "t\n  shop.b  at the watermark\x1b[2J"): table})
     for text in (feed_text(status).splitlines()[-1], checked_status(status, Thresholds())[1]):
         assert text.isprintable()
@@ -143,7 +145,7 @@ def test_check_reports_the_worst_health_of_a_feed_and_why() -> None:
 
 def test_a_table_that_tidb_dropped_needs_no_attention() -> None:
     stop = StopReason(kind=StopKind.DROPPED, commit_ts=TSO)
-    kept = TableState(name="shop_shop_a", data="a", version=2, applied_tso=EARLIER, stop=stop)
+    kept = TableState(lake_name="shop_shop_a", stable_id="a", version=2, applied_tso=EARLIER, stop=stop)
     status = replace(STATUS, reasons={}, tables={TableName("shop", "a"): kept})
     assert status.health() is Health.FINE
     line = (

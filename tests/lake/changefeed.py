@@ -230,7 +230,7 @@ class Changefeed:
 
     def shown_name(self, table: str, database: str = "shop") -> str:
         """The name of a table's gold view and live table in their schemas."""
-        return self.state.tables[database, table].name
+        return self.state.tables[database, table].lake_name
 
     def view(self, table: str, database: str = "shop") -> str:
         """The quoted name of a table's gold view."""
@@ -256,7 +256,7 @@ class Changefeed:
     def data_versions(self) -> dict[str, int]:
         """The newest Delta version of every live table, by its stable id."""
         tables = [table for table in self.state.tables.values() if table.version >= 0]
-        logs = {table.data: self.folder / Layer.LIVE / table.name / "_delta_log" for table in tables}
+        logs = {table.stable_id: self.folder / Layer.LIVE / table.lake_name / "_delta_log" for table in tables}
         return {data: max(int(commit.stem) for commit in log.glob("*.json")) for data, log in logs.items()}
 
     def events(self, columns: str = "*", where: str = "true") -> list[Row]:

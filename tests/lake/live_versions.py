@@ -33,9 +33,9 @@ def wrong_versions(run: Run, watermarks: Iterable[int]) -> Iterator[str]:
         histories[data] = [(json.loads(commit["userMetadata"])["tso"], commit["version"]) for commit in commits]
     for watermark in watermarks:
         for state in published(lake, feed, at=watermark).tables.values():
-            newest = max(version for tso, version in histories[state.data] if tso <= state.applied_tso)
+            newest = max(version for tso, version in histories[state.stable_id] if tso <= state.applied_tso)
             if newest != state.version:
-                yield f"{state.name}: {state.version} is published at {watermark}, {newest} is its state"
+                yield f"{state.lake_name}: {state.version} is published at {watermark}, {newest} is its state"
 
 
 _OF_ROWS = ("MERGE", "CREATE TABLE AS SELECT")

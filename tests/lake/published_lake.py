@@ -49,7 +49,11 @@ def published_lake(
         states = {table.name: _filled(commits.at(tso), config, table, rows, tso) for table, rows in tables.items()}
     found = [
         Definition(
-            table=table, commit_ts=0, origin=Origin.FILE, name=states[table.name].name, data=states[table.name].data
+            table=table,
+            commit_ts=0,
+            origin=Origin.FILE,
+            lake_name=states[table.name].lake_name,
+            stable_id=states[table.name].stable_id,
         )
         for table in tables
     ]
@@ -60,7 +64,7 @@ def published_lake(
 
 def _filled(lake: Lake, config: GoldConfig, table: Table, rows: Sequence[Texts], tso: int) -> TableState:
     name = f"{config.feed}_{table.database}_{table.table}"
-    create_live_table(lake, name, table, data=name, config=config)
+    create_live_table(lake, name, table, stable_id=name, config=config)
     typed = tuple(typed_column(by_name(column)) for column in table.sent)
     texts, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
     given = pa.table({text: pa.array([row[i] for row in rows], pa.string()) for i, text in enumerate(texts)})
@@ -73,4 +77,4 @@ def _filled(lake: Lake, config: GoldConfig, table: Table, rows: Sequence[Texts],
     writer = converted.selectExpr(*own, *shown).write.format("delta").mode("append")
     metadata = lake.spark.conf.get(USER_METADATA)
     writer.option("userMetadata", metadata).saveAsTable(lake.table(Layer.LIVE, name))
-    return TableState(name=name, data=name, version=version_of(lake, name), applied_tso=tso)
+    return TableState(lake_name=name, stable_id=name, version=version_of(lake, name), applied_tso=tso)

@@ -149,9 +149,9 @@ def test_notebooks_do_what_the_commands_do(
     loaded = output_of("load", folder=export, time_zone="", options="--csv-null-value NULL")
     assert loaded.startswith(f"Loaded(tso={at(1)}, rows={{TableName(database='shop', table='orders'): 1}})")
     with pytest.raises(ConfigError, match="action: expected one of skip-ddl, resume, found 'drop'"):
-        feed.run.decide("shop.orders", "drop", "to see")
+        feed.run.override("shop.orders", "drop", "to see")
     with pytest.raises(ConfigError, match=r"table shop\.orders is not blocked"):
-        output_of("decide", table="shop.orders", reason="to see")
+        output_of("override", table="shop.orders", reason="to see")
 
 
 @pytest.mark.long

@@ -156,7 +156,7 @@ def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
     check(feed, 1)
     maintain(feed.lake, feed.run.gold_config)  # else VACUUM would some day delete what the views show
     check(feed, 1)
-    assert {state.data: state.version for state in feed.state.tables.values()} == feed.data_versions()
+    assert {state.stable_id: state.version for state in feed.state.tables.values()} == feed.data_versions()
     feed.apply()
     check(feed, 2)
 
@@ -191,7 +191,7 @@ def test_maintenance_takes_back_what_a_dead_run_wrote_before_it_deletes_files(
                 maintain(feed.lake, feed.run.gold_config)
     finally:
         spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
-    assert {state.data: state.version for state in feed.state.tables.values()} == feed.data_versions()
+    assert {state.stable_id: state.version for state in feed.state.tables.values()} == feed.data_versions()
     assert sorted(compacted) == [f"{feed.name}_shop_a", f"{feed.name}_shop_b"], "nothing of c is published"
     for table in as_of(spark, feed.name, at(1), lake=feed.lake).tables.values():
         assert {row["id"]: (row["v"],) for row in table.collect()} == expected(1)

@@ -198,7 +198,7 @@ def test_states_older_than_the_retention_are_deleted_and_refused(feed: Changefee
     assert rows_of(feed.lake, TABLE_STATES, feed.name).agg(F.min("number")).collect()[0][0] == base
     assert rows_of(feed.lake, WINDOWS, feed.name).agg(F.min("number")).collect()[0][0] == 1
     versions = {name: state.version for name, state in feed.state.tables.items()}
-    assert versions == {name: feed.data_versions()[state.data] for name, state in feed.state.tables.items()}
+    assert versions == {name: feed.data_versions()[state.stable_id] for name, state in feed.state.tables.items()}
 
     longer = maintain(feed.lake, replace(config, retention_days=30))
     assert (longer.since, longer.dropped) == (done.since, ()), "what is gone stays gone"

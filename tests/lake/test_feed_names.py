@@ -35,16 +35,16 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
 
 
 def test_a_table_gets_another_name_than_what_a_feed_has(lake: Lake) -> None:
-    assert naming(lake, "shop").view(EVENTS) == "shop_crm_events"
+    assert naming(lake, "shop").lake_name(EVENTS) == "shop_crm_events"
     landing.create_tables(lake, "shop_crm")
-    assert naming(lake, "shop").view(EVENTS).startswith("shop_crm_events_")
+    assert naming(lake, "shop").lake_name(EVENTS).startswith("shop_crm_events_")
 
 
 def test_no_feed_drops_a_live_table_of_another(lake: Lake) -> None:
     """Both chose the name before either had published it."""
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
     config = GoldConfig(feed="shop", time_zone="UTC")
-    create_live_table(lake, "shop_crm_events", table, data="shop_crm_events__data", config=config)
+    create_live_table(lake, "shop_crm_events", table, stable_id="shop_crm_events__data", config=config)
     with pytest.raises(ConfigError, match="live table shop_crm_events is of feed shop, which took the name meanwhile"):
         drop_unpublished(lake, "shop_crm_events", "shop_crm")
     assert lake.exists(Layer.LIVE, "shop_crm_events")
@@ -58,8 +58,8 @@ def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monk
     config = GoldConfig(feed="shop", time_zone="UTC")
     without_lock = replace(lake, root=None)
     known = {"shop_crm_events__data"}
-    for data in ("shop_crm_events__data", "shop_crm_events__new"):
-        create_live_table(lake, data, table, data=data, config=config)
+    for stable_id in ("shop_crm_events__data", "shop_crm_events__new"):
+        create_live_table(lake, stable_id, table, stable_id=stable_id, config=config)
     assert misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__data"}, known) == {}
     assert lake.exists(Layer.LIVE, "shop_crm_events__new")
 
@@ -68,7 +68,7 @@ def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monk
     assert not lake.exists(Layer.LIVE, "shop_crm_events__new"), "a published table is to have its name"
 
     lake.drop(Layer.LIVE, "shop_crm_events__new")  # its folder
-    create_live_table(lake, "shop_crm_events__new", table, data="shop_crm_events__new", config=config)
+    create_live_table(lake, "shop_crm_events__new", table, stable_id="shop_crm_events__new", config=config)
     monkeypatch.setattr(live_table, "_ABANDONED_AFTER", timedelta(0))
     assert misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__data"}, known) == {}
     assert not lake.exists(Layer.LIVE, "shop_crm_events__new")
@@ -77,8 +77,8 @@ def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monk
 
 def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) -> None:
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
-    view = naming(lake, "shop").view(EVENTS)
-    found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, name=view, data=f"{view}__data")
+    view = naming(lake, "shop").lake_name(EVENTS)
+    found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, lake_name=view, stable_id=f"{view}__data")
     state.commit_window(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
     with pytest.raises(ConfigError, match="shop_crm_events in silver is the view of table"):
         check_feed_name(lake, "shop_crm")

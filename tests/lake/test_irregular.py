@@ -49,14 +49,14 @@ def counts(feed: Changefeed) -> list[tuple[object, ...]]:
 
 def test_irregular_values_are_null_and_counted(feed: Changefeed) -> None:
     assert counts(feed) == [("shop", "noted", name, 1) for name in "dmz"]
-    changes = feed.spark.table(feed.lake.table(Layer.SILVER, feed.state.tables["shop", "noted"].name))
+    changes = feed.spark.table(feed.lake.table(Layer.SILVER, feed.state.tables["shop", "noted"].lake_name))
     lost = changes.where("_ticdc_irregular IS NOT NULL").select("id", "op", "_ticdc_irregular").collect()
     assert sorted(map(tuple, lost)) == [(2, "insert", dict(zip("dmz", ZERO, strict=True))), (3, "insert", lost[0][2])]
 
 
 @pytest.mark.parametrize("layer", [Layer.GOLD, Layer.SILVER])
 def test_text_shows_what_mysql_shows(feed: Changefeed, layer: Layer) -> None:
-    view = feed.spark.table(feed.lake.table(layer, feed.state.tables["shop", "texts"].name))
+    view = feed.spark.table(feed.lake.table(layer, feed.state.tables["shop", "texts"].lake_name))
     assert [view.schema[name].dataType.simpleString() for name in "dmz"] == ["string"] * 3
     assert "_ticdc_irregular" not in view.columns
     rows = {row["id"]: tuple(row[name] for name in "dmz") for row in view.collect()}

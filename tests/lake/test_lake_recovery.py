@@ -106,7 +106,7 @@ def test_truncated_table_comes_back_under_another_name(feed: Changefeed) -> None
     assert feed.rows("cut_back") == {1: ("old",), 2: ("more",)}
 
     # TiDB still finds a table by that DROP once it is dropped under another name: what it will hold is not known.
-    assert {(each.name.table, each.data) for each in feed.state.recoverable} == {
+    assert {(each.name.table, each.stable_id) for each in feed.state.recoverable} == {
         ("gone", ""),
         ("twice", ""),
         ("cut", ""),

@@ -111,7 +111,7 @@ def test_a_feed_that_fails_is_tried_again_later_and_holds_no_other(feed: Changef
     assert len(tries) == 2, "a round in which every feed is paused waits for one"
 
     assert feed.lake.root is not None
-    for file in (feed.lake.root / Layer.LIVE / feed.state.tables["shop", "orders"].name).glob("**/*.parquet"):
+    for file in (feed.lake.root / Layer.LIVE / feed.state.tables["shop", "orders"].lake_name).glob("**/*.parquet"):
         file.write_bytes(b"no Parquet")
         file.with_name(f".{file.name}.crc").unlink()
     feed.send(0, ORDERS.update(at(3), (1, "a"), (1, "b")))

@@ -70,7 +70,7 @@ def windows() -> list[Answer]:
 def through(run: Run, layer: Layer) -> Row:
     """What a query over two tables shows: in gold views at the published version, in live each table's newest one."""
     tables = published(run.lake, run.feed.name).tables
-    names = {table: run.lake.table(layer, tables["bank", table].name) for table in ("accounts", "ledger")}
+    names = {table: run.lake.table(layer, tables["bank", table].lake_name) for table in ("accounts", "ledger")}
     (line,) = run.lake.spark.sql(SUMS.format(**names)).collect()
     return line
 

@@ -172,7 +172,7 @@ def test_silver_reads_on_in_a_process_of_its_own(feed: Changefeed) -> None:
 
 def test_the_blocked_table_is_resumed_and_late_rows_are_reported(feed: Changefeed) -> None:
     feed.lake.register()
-    feed.run.decide("shop.stuck", "skip-ddl", "not needed")
+    feed.run.override("shop.stuck", "skip-ddl", "not needed")
     feed.resolve(day(32))
     feed.go()
     assert feed.rows("stuck") == {1: ("a",), 2: ("later",)}
@@ -183,4 +183,4 @@ def test_the_blocked_table_is_resumed_and_late_rows_are_reported(feed: Changefee
     assert stop is not None
     assert "silver no longer has all changes up to" in str(stop)
     with pytest.raises(ConfigError, match=r"table shop.stuck is blocked at .* `ticdc-lake load` an export taken since"):
-        feed.run.decide("shop.stuck", "resume", "looked at it")
+        feed.run.override("shop.stuck", "resume", "looked at it")

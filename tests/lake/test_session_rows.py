@@ -55,9 +55,9 @@ def unknown_values(run: Run) -> set[tuple[str, str | None]]:
     for name, table in state.tables.items():
         full = ".".join(name).lower()
         if table.stop is not None:
-            no_key = table.data not in state.definitions or not state.definitions[table.data].table.key
+            no_key = table.stable_id not in state.definitions or not state.definitions[table.stable_id].table.key
             assert no_key or table.stop.kind is StopKind.UNSUPPORTED_DDL, table.stop
             found.add((full, None))
-        if table.data in state.definitions:
-            found |= {(full, column.name) for column in pending_columns(state.definitions[table.data].table)}
+        if table.stable_id in state.definitions:
+            found |= {(full, column.name) for column in pending_columns(state.definitions[table.stable_id].table)}
     return found

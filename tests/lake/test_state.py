@@ -42,12 +42,14 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
 
 
 def table_state(name: str, tso: int, version: int = 1) -> TableState:
-    return TableState(name=f"shop_d_{name}", data=f"{name}__data", version=version, applied_tso=tso)
+    return TableState(lake_name=f"shop_d_{name}", stable_id=f"{name}__data", version=version, applied_tso=tso)
 
 
 def definition(name: str, commit_ts: int, columns: str = "id BIGINT PRIMARY KEY") -> Definition:
     (table,) = tables_from_sql(f"CREATE TABLE d.{name} ({columns})")
-    return Definition(table=table, commit_ts=commit_ts, origin=Origin.DDL, name=f"shop_d_{name}", data=f"{name}__data")
+    return Definition(
+        table=table, commit_ts=commit_ts, origin=Origin.DDL, lake_name=f"shop_d_{name}", stable_id=f"{name}__data"
+    )
 
 
 def window(before: Published, tso: int, *changed: str) -> Published:
@@ -72,7 +74,7 @@ def test_state_of_a_window_is_read_back_as_published(lake: Lake) -> None:
 
     stop = StopReason(kind=StopKind.UNSUPPORTED_DDL, detail="a DDL\n${x}", commit_ts=15, query="'", needs_override=True)
     blocked = replace(table_state("t0", 15), ddls=("ALTER 'x' $ \\ \"ä\"",), stop=stop)
-    gone = Recoverable(name=TableName("d", "t1"), data="t1__data", version=3, dropped_at=18)
+    gone = Recoverable(name=TableName("d", "t1"), stable_id="t1__data", version=3, dropped_at=18)
     at_20 = window(first, 20).tables
     tables = {TableName("d", "t0"): blocked, **{TableName("d", name): at_20["d", name] for name in names[2:]}}
     wide = definition("t0", 15, "id BIGINT PRIMARY KEY, v INT")

@@ -196,7 +196,7 @@ def altered_table(lake: Lake, table: Table, values: str, ddl: str, ddl_time_zone
 
 def fill(lake: Lake, table: Table, values: str) -> None:
     """Make a live table with rows."""
-    create_live_table(lake, "t", table, data="t__data", config=GoldConfig(feed="f", time_zone="UTC"))
+    create_live_table(lake, "t", table, stable_id="t__data", config=GoldConfig(feed="f", time_zone="UTC"))
     lake.spark.sql(f"INSERT INTO {lake.table(Layer.LIVE, 't')} VALUES {values}")
 
 

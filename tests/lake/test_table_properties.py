@@ -57,7 +57,7 @@ def test_properties_are_set_kept_and_changed(spark: SparkSession, broker: Broker
     assert properties(feed, "orders") == {INTERVAL: "40", COMPACT: "false"}
     assert properties(feed, "notes") == {INTERVAL: "40", COMPACT: "false", TEAM: "it's"}
     assert feed.rows("orders") == {1: ("a",)}
-    assert feed.lake.tables(Layer.LIVE) == sorted(state.name for state in feed.state.tables.values())
+    assert feed.lake.tables(Layer.LIVE) == sorted(state.lake_name for state in feed.state.tables.values())
 
 
 @pytest.mark.long

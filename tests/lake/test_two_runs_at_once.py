@@ -110,7 +110,7 @@ def test_a_restore_to_an_older_version_than_the_published_one_is_undone(feed: Ch
     feed.go()
     state = feed.state.tables["shop", "a"]
     maintenance = Commits(lake=feed.lake, feed=feed.name, run="maintenance")
-    restore(maintenance.at(state.applied_tso), state.name, state.version - 1)
+    restore(maintenance.at(state.applied_tso), state.lake_name, state.version - 1)
     feed.send(0, A.insert(at(5), 2, "third"))
     feed.resolve(at(6))
     feed.go()

@@ -121,7 +121,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
 
 @pytest.mark.parametrize("layer", [Layer.GOLD, Layer.SILVER])
 def test_columns_have_exact_types_values_and_comments(feed: Changefeed, layer: Layer) -> None:
-    view = feed.spark.table(feed.lake.table(layer, feed.state.tables["shop", "exact"].name))
+    view = feed.spark.table(feed.lake.table(layer, feed.state.tables["shop", "exact"].lake_name))
     fields = {field.name: field for field in view.schema}
     row = view.where("id > 1").select(*(name for name, *_ in EXACT)).collect()[0]
     for name, _, spark_type, _, value in EXACT:
@@ -156,18 +156,18 @@ def test_names_may_have_any_characters(feed: Changefeed, number: int) -> None:
     table = HOSTILE[number]
     state = feed.state.tables[TableName(table.database, table.table)]
     assert state.stop is None
-    view = feed.spark.table(feed.lake.table(Layer.GOLD, state.name))
+    view = feed.spark.table(feed.lake.table(Layer.GOLD, state.lake_name))
     names = [column.name for column in table.columns]
     row = (number, *(f"{number} {name}" for name in names[1:]))
     assert view.columns == names
     assert [tuple(line) for line in view.collect()] == [row]
-    changes = feed.spark.table(feed.lake.table(Layer.SILVER, state.name))
+    changes = feed.spark.table(feed.lake.table(Layer.SILVER, state.lake_name))
     op = "_ticdc_op" if table.table == "about" else "op"
     assert [tuple(line) for line in changes.select(op, *map(quoted, names)).collect()] == [("insert", *row)]
 
 
 def test_names_in_the_lake_differ(feed: Changefeed) -> None:
-    names = [state.name for state in feed.state.tables.values()]
+    names = [state.lake_name for state in feed.state.tables.values()]
     assert len({name.lower() for name in names}) == len(names)
 
 
@@ -202,7 +202,7 @@ def test_values_are_the_same_in_any_session(feed: Changefeed) -> None:
     """Decoded, applied and read under another time zone and the other ANSI mode."""
 
     def read(layer: Layer) -> dict[Any, tuple[Any, ...]]:
-        table = feed.lake.table(layer, feed.state.tables["shop", "exact"].name)
+        table = feed.lake.table(layer, feed.state.tables["shop", "exact"].lake_name)
         columns = [f"unix_micros({name})" if name in INSTANTS else quoted(name) for name, *_ in EXACT]
         return {row[0]: tuple(row[1:]) for row in feed.spark.table(table).selectExpr(*columns).collect()}
 

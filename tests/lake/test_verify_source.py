@@ -19,7 +19,7 @@ from pyspark import cloudpickle
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.overrides import Action, decide
+from ticdc_lakehouse.gold.overrides import Action, override
 from ticdc_lakehouse.gold.state import commit_window, published
 from ticdc_lakehouse.ops.verify import verification as verification_module
 from ticdc_lakehouse.ops.verify.differences import DifferenceKind
@@ -268,7 +268,7 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
         "DELETE FROM shop.named WHERE n = 'Name 4'",
     )
     before = verification.state
-    live = verification.lake.table(Layer.LIVE, before.tables["shop", "named"].name)
+    live = verification.lake.table(Layer.LIVE, before.tables["shop", "named"].lake_name)
     verification.lake.spark.sql(f"ALTER TABLE {live} SET TBLPROPERTIES ('team' = 'sales')")  # upkeep is in no way
     found = verification.verify(repair=True)
     assert {name: (table.result, table.different_rows) for name, table in found.items()} == {
@@ -283,11 +283,11 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
     }
     again = verification.verify()
     assert [str(each) for table in again.values() for each in table.differences] == []
-    shown = {row["n"]: row["v"] for row in verification.rows(Layer.GOLD, after.tables["shop", "named"].name)}
+    shown = {row["n"]: row["v"] for row in verification.rows(Layer.GOLD, after.tables["shop", "named"].lake_name)}
     assert (shown["Name 3"], len(shown)) == ("other", ROWS - 1)
     overrides = {(row["table"], row["action"], row["commit_ts"]) for row in verification.rows(Layer.OPS, "overrides")}
     assert overrides == {("typed", "repair", TSO), ("named", "repair", TSO)}
-    keys = {row["_ticdc_key"] for row in verification.rows(Layer.LIVE, after.tables["shop", "typed"].name)}
+    keys = {row["_ticdc_key"] for row in verification.rows(Layer.LIVE, after.tables["shop", "typed"].lake_name)}
     assert '["2000","new"]' in keys
 
     late = StopReason(kind=StopKind.LATE_ROWS, detail="came late", needs_override=True)
@@ -295,7 +295,7 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
     blocked = replace(after, tables={**after.tables, TableName("shop", "named"): named})
     commit_window(verification.lake, CONFIG.feed, after, blocked, (), 0)
     with pytest.raises(ConfigError, match="was repaired from TiDB at"):
-        decide(verification.lake, CONFIG.feed, "shop.named", Action.RESUME, "its late row is right")
+        override(verification.lake, CONFIG.feed, "shop.named", Action.RESUME, "its late row is right")
 
 
 @pytest.mark.long
@@ -313,4 +313,4 @@ def test_a_table_renamed_while_it_was_blocked_is_compared_and_repaired_as_itself
     assert (found.result, found.different_rows) == (Result.REPAIRED, 1)
     versions = {name: state.version - swapped.tables[name].version for name, state in verification.state.tables.items()}
     assert versions == {("shop", "typed"): 1, ("shop", "named"): 0}
-    assert verification.state.tables["shop", "named"].data == typed.data
+    assert verification.state.tables["shop", "named"].stable_id == typed.stable_id

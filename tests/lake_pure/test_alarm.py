@@ -18,7 +18,7 @@ ALL = Thresholds(behind_seconds=60)
 
 
 def state(stop: StopReason | None = None) -> TableState:
-    return TableState(name="f_d_t", data="f_d_t__data", version=1, applied_tso=TSO, stop=stop)
+    return TableState(lake_name="f_d_t", stable_id="f_d_t__data", version=1, applied_tso=TSO, stop=stop)
 
 
 def published(**stops: StopReason | None) -> Published:

@@ -19,10 +19,10 @@ ALARM = Path(__file__).parents[2] / "notebooks" / "ops" / "alarm.py"
     [
         (lambda run: run.replay([]), "messages"),
         (lambda run: run.dismiss([], ""), "messages"),
-        (lambda run: run.decide("", "", ""), "action"),
+        (lambda run: run.override("", "", ""), "action"),
         (lambda run: run.load(""), "folder"),
     ],
-    ids=["replay", "dismiss", "decide", "load"],
+    ids=["replay", "dismiss", "override", "load"],
 )
 def test_a_task_of_ticdc_ops_changes_nothing_by_the_jobs_defaults(task: Callable[[Run], object], missing: str) -> None:
     untouched = Run(lake=None, feed=None, secret=lambda *_: "")  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from ticdc_lakehouse.schema.script import tables_from_sql
 
 T, U = TableName("d", "t"), TableName("d", "u")
 (TABLE,) = tables_from_sql("CREATE TABLE d.t (id BIGINT PRIMARY KEY)")
-OF_T = NameInUse(feed="f", table=T, name="f_d_t", data="f_d_t__data")
+OF_T = NameInUse(feed="f", table=T, lake_name="f_d_t", stable_id="f_d_t__data")
 
 
 def definition(name: TableName, tso: int, before: Published, *ddls: DdlEvent) -> Definition:
@@ -38,14 +38,16 @@ def definition(name: TableName, tso: int, before: Published, *ddls: DdlEvent) ->
 
 def blocked(kind: StopKind, data: str = "") -> TableState:
     stop = StopReason(kind=kind, commit_ts=10, needs_override=True)
-    return TableState(name=data and "f_d_t", data=data, version=-1 if data == "" else 3, applied_tso=10, stop=stop)
+    return TableState(
+        lake_name=data and "f_d_t", stable_id=data, version=-1 if data == "" else 3, applied_tso=10, stop=stop
+    )
 
 
 @pytest.mark.parametrize("kind", [StopKind.RESTORED, StopKind.UNSUPPORTED_DDL])
 def test_a_table_whose_rows_are_not_known_is_loaded_under_a_name_that_another_had(kind: StopKind) -> None:
     """One that TiDB restored had its name before it was dropped."""
     before = Published(tso=30, tables={T: blocked(kind)})
-    assert definition(T, 12, before).data == "f_d_t__data_12"
+    assert definition(T, 12, before).stable_id == "f_d_t__data_12"
     with pytest.raises(ConfigError, match="was renamed or dropped since, or another table had its name"):
         definition(T, 10, before)
 
@@ -57,7 +59,7 @@ def test_a_name_that_no_table_has_any_more_is_refused() -> None:
 
 def test_a_table_that_was_exported_after_its_drop_came_back() -> None:
     """TiCDC sends no FLASHBACK DATABASE, and Debezium no RECOVER TABLE."""
-    gone = tuple(Recoverable(name=T, data=OF_T.data, version=1, dropped_at=at) for at in (9, 11))
+    gone = tuple(Recoverable(name=T, stable_id=OF_T.stable_id, version=1, dropped_at=at) for at in (9, 11))
     assert definition(T, 12, Published(tso=30, recoverable=gone)).table.name == T
     with pytest.raises(ConfigError, match="was renamed or dropped since"):
         definition(T, 10, Published(tso=30, recoverable=gone))
@@ -65,7 +67,9 @@ def test_a_table_that_was_exported_after_its_drop_came_back() -> None:
 
 def known(name: TableName, data: str, origin: Origin = Origin.DDL) -> Definition:
     table = TABLE.named(name)
-    return Definition(table=table, commit_ts=5, origin=origin, name=f"f_d_{name.table}", data=data, named_at=5)
+    return Definition(
+        table=table, commit_ts=5, origin=origin, lake_name=f"f_d_{name.table}", stable_id=data, named_at=5
+    )
 
 
 def renamed(old: str, new: str) -> DdlEvent:
@@ -73,15 +77,15 @@ def renamed(old: str, new: str) -> DdlEvent:
     return DdlEvent(commit_ts=20, database="d", table=old, query=query, statements=statements_of(query, "d", old))
 
 
-CURRENT = TableState(name="f_d_u", data="current", version=1, applied_tso=30)
+CURRENT = TableState(lake_name="f_d_u", stable_id="current", version=1, applied_tso=30)
 
 
 @pytest.mark.parametrize("of_rows", [False, True])
 def test_a_table_that_was_renamed_needs_a_later_export(of_rows: bool) -> None:
     """Also where its definition does not tell it: of rows, or of a table that was blocked when it was renamed."""
-    state = CURRENT if of_rows else blocked(StopKind.UNSUPPORTED_DDL, OF_T.data)
-    newest = known(U, "current", Origin.WIRE) if of_rows else known(T, OF_T.data)
-    before = Published(tso=30, tables={U: state}, definitions={newest.data: newest})
+    state = CURRENT if of_rows else blocked(StopKind.UNSUPPORTED_DDL, OF_T.stable_id)
+    newest = known(U, "current", Origin.WIRE) if of_rows else known(T, OF_T.stable_id)
+    before = Published(tso=30, tables={U: state}, definitions={newest.stable_id: newest})
     assert definition(U, 12, before).table.name == U
     assert definition(U, 12, before, renamed("x", "v")).table.name == U
     for ddl in (renamed("t", "u"), renamed("u", "v")):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STOP = StopReason(kind=StopKind.QUARANTINED, detail="a message at crm/0/434 is in quarantine; `replay` is a way out")
 FIRST_KEY = unsupported_ddl(5, "ALTER TABLE orders ADD PRIMARY KEY (id)", "it had no key", can_skip=False)
-STATE = TableState(name="f_shop_orders", data="d", version=1, applied_tso=5, stop=STOP)
+STATE = TableState(lake_name="f_shop_orders", stable_id="d", version=1, applied_tso=5, stop=STOP)
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,13 @@ from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import Statement
 
 T, U = TableName("d", "t"), TableName("d", "u")
-LIVE = TableState(name="f_d_t", data="f_d_t__data", version=1, applied_tso=10)
+LIVE = TableState(lake_name="f_d_t", stable_id="f_d_t__data", version=1, applied_tso=10)
 KEPT = TableState(
-    name="f_d_t", data="f_d_t__data", version=1, applied_tso=5, stop=StopReason(kind=StopKind.DROPPED, commit_ts=5)
+    lake_name="f_d_t",
+    stable_id="f_d_t__data",
+    version=1,
+    applied_tso=5,
+    stop=StopReason(kind=StopKind.DROPPED, commit_ts=5),
 )
 
 

@@ -314,8 +314,8 @@ def test_a_table_of_virtual_columns_is_there() -> None:
 
 def test_a_table_whose_columns_are_all_virtual_is_not_compared() -> None:
     (defined,) = tables_from_sql("CREATE TABLE d.t (v int AS (1) VIRTUAL);", source="test")
-    state = TableState(name="t", data="t", version=3, applied_tso=7)
-    definition = Definition(table=defined, commit_ts=0, origin=Origin.FILE, name="t", data="t")
+    state = TableState(lake_name="t", stable_id="t", version=3, applied_tso=7)
+    definition = Definition(table=defined, commit_ts=0, origin=Origin.FILE, lake_name="t", stable_id="t")
     before = Published(tso=7, tables={defined.name: state}, definitions={"t": definition})
     result, work = _verify_table(
         None,  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def table(sql: str = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9))") -
 
 def definition(commit_ts: int = 0, sql: str | None = None) -> Definition:
     return Definition(
-        table=table(sql) if sql else table(), commit_ts=commit_ts, origin=Origin.DDL, name="f_d_t", data=DATA
+        table=table(sql) if sql else table(), commit_ts=commit_ts, origin=Origin.DDL, lake_name="f_d_t", stable_id=DATA
     )
 
 
@@ -89,7 +89,7 @@ def plan(now: PlanningInput, name: TableName = NAME) -> TablePlan:
 
 
 KNOWN = definition()
-STATE = TableState(name="f_d_t", data=DATA, version=4, applied_tso=10)
+STATE = TableState(lake_name="f_d_t", stable_id=DATA, version=4, applied_tso=10)
 
 
 def steps(made: TablePlan) -> list[tuple[str, int]]:
@@ -101,9 +101,11 @@ def after_window(now: PlanningInput, tso: int) -> PlanningInput:
     """The window up to ``tso`` that follows one in which every step succeeded."""
     made = [each for each in plan_tables(now).tables if each.state and each.definition]
     tables = {
-        p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=p.through, stop=p.stop) for p in made if p.state
+        p.name: replace(p.state, lake_name=p.lake_name, ddls=p.ddls, applied_tso=p.through, stop=p.stop)
+        for p in made
+        if p.state
     }
-    known = {p.definition.data: p.definition for p in made if p.definition}
+    known = {p.definition.stable_id: p.definition for p in made if p.definition}
     return replace(now, before=Published(tso=now.tso, tables=tables), known=known, blocking_points={}, tso=tso)
 
 

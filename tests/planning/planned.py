@@ -93,17 +93,23 @@ class Planner:
         assert plan.dropped_at is not None
         state = self._publish(plan)
         version = state.version if plan.stop is None else -1
-        return Recoverable(name=plan.name, data=state.data, version=version, dropped_at=plan.dropped_at)
+        return Recoverable(name=plan.name, stable_id=state.stable_id, version=version, dropped_at=plan.dropped_at)
 
     def _publish(self, plan: TablePlan) -> TableState:
         for found in plan.new_definitions:
-            self.known[found.data] = found
+            self.known[found.stable_id] = found
             self.taken.append(
-                NameInUse(feed="f", table=found.table.name, name=found.name, data=found.data, named_at=found.named_at)
+                NameInUse(
+                    feed="f",
+                    table=found.table.name,
+                    lake_name=found.lake_name,
+                    stable_id=found.stable_id,
+                    named_at=found.named_at,
+                )
             )
         return TableState(
-            name=plan.view,
-            data="" if plan.definition is None else plan.definition.data,
+            lake_name=plan.lake_name,
+            stable_id="" if plan.definition is None else plan.definition.stable_id,
             version=0,
             applied_tso=plan.through,
             ddls=plan.ddls,

@@ -88,7 +88,10 @@ class RowPlanner(Planner):
         self.planned.clear()
         plans = super()._plan(tso)
         steps = [
-            (step, plan.definition.data) for plan in self.planned if plan.definition is not None for step in plan.steps
+            (step, plan.definition.stable_id)
+            for plan in self.planned
+            if plan.definition is not None
+            for step in plan.steps
         ]
         for step, data in sorted(steps, key=lambda each: _order(each[0])):
             try:
@@ -123,8 +126,8 @@ class RowPlanner(Planner):
     def differences_of(self, name: TableName, answer: Mapping[str, Any]) -> Iterator[str]:
         """The same of one table."""
         state = self.before.tables[name]
-        definition = self.known.get(state.data)
-        if state.stop is not None or definition is None or state.data in self.untraced:
+        definition = self.known.get(state.stable_id)
+        if state.stop is not None or definition is None or state.stable_id in self.untraced:
             return
         names = [column["name"] for column in answer["columns"]]
         wanted = [dict(zip(names, map(_plain, row), strict=True)) for row in answer["rows"]]
@@ -134,7 +137,7 @@ class RowPlanner(Planner):
     def _compared(
         self, name: TableName, types: Mapping[str, MysqlType], wanted: Sequence[Mapping[str, Any]]
     ) -> Iterator[str]:
-        rows, data = self.held[self.before.tables[name].data], self.before.tables[name].data
+        rows, data = self.held[self.before.tables[name].stable_id], self.before.tables[name].stable_id
         unknown = {column for row in rows for column, cell in row.items() if isinstance(cell, Converted | Pending)}
         known = [column for column in types if column not in unknown]
         found = _by_cells(rows, known, types, self.stream.protocol)

@@ -56,7 +56,7 @@ def _after(step: Step, plans: tuple[TablePlan, ...]) -> Iterator[str]:
     names = {str(plan.name) for plan in plans} ^ set(map(str, step.tables))
     if names:
         yield f"tables of one side alone: {sorted(names)}"
-    views = [plan.view for plan in plans if plan.view]
+    views = [plan.lake_name for plan in plans if plan.lake_name]
     if len(views) != len(set(views)):
         yield "two tables have one view: a blocked table follows its names, another one may have its first name"
     for plan in plans:

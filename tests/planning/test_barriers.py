@@ -78,7 +78,9 @@ def test_all_rows_of_a_definition_are_read_again_for_a_table_that_waited_for_an_
 ) -> None:
     """Late ones may have come meanwhile. Under another name they may be another table's."""
     state = replace(STATE, applied_tso=8, stop=replace(DDL_STOP, kind=kind, needs_override=False))
-    before = Published(tso=10, tables={U: state}, definitions={STATE.data: replace(KNOWN, commit_ts=7, named_at=3)})
+    before = Published(
+        tso=10, tables={U: state}, definitions={STATE.stable_id: replace(KNOWN, commit_ts=7, named_at=3)}
+    )
     rename = ddl(9, "RENAME TABLE t TO u", None)
     assert [*unapplied_after([rename], before, in_any_order=True)] == [(NAME, after), (U, 8)]
     assert [*unapplied_after([rename], before, in_any_order=False)] == [(NAME, 8), (U, 8)]

@@ -41,13 +41,13 @@ def exported(ddl: DdlEvent, *rows: RowGroup, origin: Origin = Origin.EXPORT, sql
     """The window with the DDL, after which the table is as it was exported or made."""
     table = tables_from_sql(sql)[0]
     definition = Definition(
-        table=table, commit_ts=EXPORTED_AT, origin=origin, name="f_d_t", data=DATA, named_at=EXPORTED_AT
+        table=table, commit_ts=EXPORTED_AT, origin=origin, lake_name="f_d_t", stable_id=DATA, named_at=EXPORTED_AT
     )
     return PlanningInput(
         config=GoldConfig(feed="f", time_zone="UTC"),
         before=Published(
             tso=EXPORTED_AT,
-            tables={NAME: TableState(name="f_d_t", data=DATA, version=1, applied_tso=EXPORTED_AT)},
+            tables={NAME: TableState(lake_name="f_d_t", stable_id=DATA, version=1, applied_tso=EXPORTED_AT)},
         ),
         known={DATA: definition},
         window=Window(rows={NAME: rows} if rows else {}, ddls=(ddl,), replays_seen=None, row_changes=0),
@@ -149,8 +149,10 @@ def test_rows_are_not_exchanged_twice() -> None:
             commit_ts=commit_ts, database="d", table="t", query=query, statements=statements_of(query, "d", "t")
         )
         now = exported(ddl)
-        other = replace(now.known[DATA], table=replace(now.known[DATA].table, table="u", partitioning=None), data="u")
-        tables = {**now.before.tables, U: replace(now.before.tables[NAME], data="u")}
+        other = replace(
+            now.known[DATA], table=replace(now.known[DATA].table, table="u", partitioning=None), stable_id="u"
+        )
+        tables = {**now.before.tables, U: replace(now.before.tables[NAME], stable_id="u")}
         now = replace(now, before=replace(now.before, tables=tables), known={**now.known, "u": other})
         stops = [plan.stop for plan in plan_tables(now).tables]
         assert [stop is not None and "may have rows from after it" in stop.detail for stop in stops] == [blocked] * 2

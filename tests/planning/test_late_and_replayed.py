@@ -91,7 +91,7 @@ def test_a_table_that_waits_for_an_override_goes_back_for_replayed_rows() -> Non
 
 def test_a_table_that_needs_an_export_keeps_its_reason() -> None:
     """Resumed from late rows it would be taken for a table without former rows, or for the one that a DDL means."""
-    unknown = replace(STATE, data="", version=-1, applied_tso=6, stop=DDL_STOP)
+    unknown = replace(STATE, stable_id="", version=-1, applied_tso=6, stop=DDL_STOP)
     made = plan(late(planning_input(ROWS, state=unknown), 5))
     assert (made.through, made.stop) == (6, DDL_STOP)
     ambiguous = replace(DDL_STOP, kind=StopKind.AMBIGUOUS_TABLE)
@@ -111,7 +111,7 @@ def test_a_table_that_was_renamed_while_it_was_blocked_goes_on_from_its_old_name
     held = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(rename,), hold=quarantined(12))
     (stopped,) = plan_tables(held).tables
     assert (stopped.name, stopped.through, block_reason(stopped)) == (U, 12, "in quarantine")
-    state = replace(STATE, name=stopped.view, applied_tso=12, stop=quarantined(12).stop)
+    state = replace(STATE, lake_name=stopped.lake_name, applied_tso=12, stop=quarantined(12).stop)
     (made,) = plan_tables(
         replace(held, before=Published(tso=20, tables={stopped.name: state}), blocking_points={})
     ).tables
@@ -122,7 +122,7 @@ def lagging(name: TableName, other: TableName, *ddls: DdlEvent) -> PlanningInput
     """The window (10, 20] with a table that was blocked at 4 as ``t`` and is called ``name`` now, and with another one
     that was made at 8 under a name that the first one had between."""
     new = replace(
-        definition(8, f"CREATE TABLE {other} (id BIGINT PRIMARY KEY, v VARCHAR(9))"), data="other", named_at=8
+        definition(8, f"CREATE TABLE {other} (id BIGINT PRIMARY KEY, v VARCHAR(9))"), stable_id="other", named_at=8
     )
     old = replace(STATE, applied_tso=4, stop=quarantined(4).stop)
     now = planning_input(
@@ -131,7 +131,7 @@ def lagging(name: TableName, other: TableName, *ddls: DdlEvent) -> PlanningInput
     rows = {name: (LATER,), other: (replace(ROWS, first=9, last=9), LATER)}
     return replace(
         now,
-        before=replace(now.before, tables={other: replace(STATE, name="f_other", data="other"), name: old}),
+        before=replace(now.before, tables={other: replace(STATE, lake_name="f_other", stable_id="other"), name: old}),
         known={DATA: KNOWN, "other": new},
         window=replace(now.window, rows=rows),
     )
@@ -139,14 +139,14 @@ def lagging(name: TableName, other: TableName, *ddls: DdlEvent) -> PlanningInput
 
 def test_lagging_table_is_followed_through_a_name_that_another_table_has_since() -> None:
     now = lagging(W, U, ddl(5, "RENAME TABLE t TO u"), ddl(7, "RENAME TABLE u TO w"))
-    made = {each.name: (each.definition and each.definition.data, steps(each)) for each in plan_tables(now).tables}
+    made = {each.name: (each.definition and each.definition.stable_id, steps(each)) for each in plan_tables(now).tables}
     assert made == {W: (DATA, [("M", 5), ("M", 7), ("M", 20)]), U: ("other", [("M", 20)])}
     assert [block_reason(each) for each in plan_tables(now).tables] == [None, None]
 
 
 def test_lagging_table_leaves_a_name_that_another_table_has_since() -> None:
     now = lagging(U, NAME, ddl(5, "RENAME TABLE t TO u"))
-    made = {each.name: (each.definition and each.definition.data, steps(each)) for each in plan_tables(now).tables}
+    made = {each.name: (each.definition and each.definition.stable_id, steps(each)) for each in plan_tables(now).tables}
     assert made == {U: (DATA, [("M", 5), ("M", 20)]), NAME: ("other", [("M", 20)])}
     rows = {NAME: now.window.rows[NAME]}
     ddls = (ddl(5, "DROP TABLE t"), *now.window.ddls[1:])
@@ -182,7 +182,9 @@ LACKING = StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail="rows have columns 
 
 def after_dismissal(*ddls: DdlEvent, known: Definition | None = KNOWN, stop: StopReason | None = LACKING) -> TablePlan:
     """The plan of a table that was blocked at 8, by rows after a DDL at 5 that was dismissed and is replayed."""
-    state = replace(STATE, applied_tso=8, stop=stop, data=STATE.data if known else "", version=4 if known else -1)
+    state = replace(
+        STATE, applied_tso=8, stop=stop, stable_id=STATE.stable_id if known else "", version=4 if known else -1
+    )
     deleted = replace(ROWS, whole=False, first=7, last=7)
     return plan(planning_input(deleted, replace(WIDER, first=9, last=9), WIDER, known=known, state=state, ddls=ddls))
 
@@ -257,7 +259,7 @@ def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
     now = arriving(OLD)
     renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)
     now = replace(now, before=replace(now.before, tables={U: STATE}), known={DATA: renamed})
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
     (made,) = plan_tables(now).tables
     assert (made.name, needs_override(made)) == (U, True)
     assert (block_reason(made) or "").startswith("rows arrived late under the name that it had before, d.t; ways out: ")
@@ -266,12 +268,12 @@ def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
 def swapped(*groups: RowGroup, stop: StopReason | None = None) -> PlanningInput:
     """The window (10, 20] after the tables t and u exchanged their names at 8: DATA, which was t before, is u now."""
     former = replace(KNOWN, table=replace(KNOWN.table, table="u"), origin=Origin.FILE, commit_ts=8, named_at=8)
-    other = replace(KNOWN, data="other", origin=Origin.FILE, commit_ts=8, named_at=8)
+    other = replace(KNOWN, stable_id="other", origin=Origin.FILE, commit_ts=8, named_at=8)
     now = planning_input(*groups, known=KNOWN)
-    tables = {NAME: replace(STATE, name="f_other", data="other"), U: replace(STATE, stop=stop)}
+    tables = {NAME: replace(STATE, lake_name="f_other", stable_id="other"), U: replace(STATE, stop=stop)}
     now = replace(now, before=replace(now.before, tables=tables), known={DATA: former, "other": other})
     now.naming.history = lambda: [
-        NameInUse(feed="f", table=name, name=f"f_d_{name.table}", data=data, named_at=named_at)
+        NameInUse(feed="f", table=name, lake_name=f"f_d_{name.table}", stable_id=data, named_at=named_at)
         for name, data, named_at in ((NAME, DATA, 0), (U, "other", 0), (NAME, "other", 8), (U, DATA, 8))
     ]
     return now
@@ -292,7 +294,7 @@ def test_replayed_rows_from_before_a_swap_of_names_are_missed_by_the_table_that_
 def had_the_name(**since: int) -> Naming:
     """The tables that had d.t's name, ``own`` being DATA, each since a commit_ts."""
     named = [
-        NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA if data == "own" else data, named_at=at)
+        NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA if data == "own" else data, named_at=at)
         for data, at in since.items()
     ]
     return Naming(feed="f", history=lambda: named)
@@ -331,7 +333,7 @@ def test_late_rows_of_a_table_that_has_another_name_since_block_it_and_begin_no_
     now = swapped()
     now = replace(now, before=replace(now.before, tables={U: STATE}))
     (made,) = plan_tables(late(now, 5)).tables
-    assert (made.name, made.definition and made.definition.data) == (U, DATA)
+    assert (made.name, made.definition and made.definition.stable_id) == (U, DATA)
     assert "under the name that it had before, d.t" in (block_reason(made) or "")
     gone = replace(now, before=replace(now.before, tables={}))
     assert plan_tables(late(gone, 5)).tables == ()
@@ -339,7 +341,7 @@ def test_late_rows_of_a_table_that_has_another_name_since_block_it_and_begin_no_
 
 def test_a_dropped_table_does_not_come_back_without_rows_that_came_late() -> None:
     now = late(swapped(), 5)
-    dropped = Recoverable(name=NAME, data=DATA, version=4, dropped_at=8)
+    dropped = Recoverable(name=NAME, stable_id=DATA, version=4, dropped_at=8)
     window = replace(now.window, ddls=(ddl(16, "RECOVER TABLE t"),))
     now = replace(now, before=replace(now.before, tables={}, recoverable=(dropped,)), window=window)
     assert "the rows of the restored table are unknown" in (block_reason(plan(now)) or "")
@@ -353,11 +355,12 @@ def test_a_table_that_lags_behind_takes_late_rows_of_its_name_itself() -> None:
     now = replace(now, before=replace(now.before, tables={U: behind}), known={DATA: KNOWN})
     assert block_reason(plan(now)) is None
     named = [
-        NameInUse(feed="f", table=NAME, name="f_d_t", data=data, named_at=at) for data, at in ((DATA, 0), ("other", 6))
+        NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=data, named_at=at)
+        for data, at in ((DATA, 0), ("other", 6))
     ]
     now = replace(now, naming=Naming(feed="f", history=lambda: named))
-    other = replace(KNOWN, table=replace(KNOWN.table, table="w"), data="other", named_at=8)
-    tables = {U: behind, W: replace(STATE, name="f_d_w", data="other")}
+    other = replace(KNOWN, table=replace(KNOWN.table, table="w"), stable_id="other", named_at=8)
+    tables = {U: behind, W: replace(STATE, lake_name="f_d_w", stable_id="other")}
     now = replace(now, before=replace(now.before, tables=tables), known={DATA: KNOWN, "other": other})
     assert "under the name that it had before, d.t" in (block_reason(plan(now, W)) or "")
     late_rows = late(replace(now, window=replace(now.window, rows={})), 7)
@@ -367,7 +370,7 @@ def test_a_table_that_lags_behind_takes_late_rows_of_its_name_itself() -> None:
 def test_rows_from_before_a_table_that_awaits_its_rows_are_not_its_own() -> None:
     like = ddl(16, "CREATE TABLE t LIKE nobody")
     now = planning_input(REPLAYED, ddls=(like,))
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data="gone")]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id="gone")]
     made = plan(now)
     assert (made.definition, made.stop and made.stop.kind) == (None, StopKind.AWAITS_ROWS)
 
@@ -379,7 +382,7 @@ def test_a_renamed_table_that_awaits_its_rows_lacks_those_under_its_former_name(
     """It is CREATE TABLE t LIKE nobody at 3, and u since 8."""
     awaits = StopReason(kind=StopKind.AWAITS_ROWS, detail="nobody is unknown", commit_ts=3, named_at=8)
     now = planning_input(replace(REPLAYED, first=at, last=at))
-    awaiting = replace(STATE, name="f_d_u", data="", version=-1, stop=awaits)
+    awaiting = replace(STATE, lake_name="f_d_u", stable_id="", version=-1, stop=awaits)
     made = plan(replace(now, before=replace(now.before, tables={U: awaiting})), U)
     assert (made.stop and made.stop.kind) is kind
 
@@ -402,7 +405,7 @@ def test_a_table_that_has_its_first_name_again_lacks_rows_of_before_itself() -> 
 
 def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
     now = arriving(OLD, known=None)
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
     assert plan_tables(now).tables == ()
     now = replace(now, naming=Naming(feed="f", history=list))
     assert [each.name for each in plan_tables(now).tables] == [NAME]

@@ -45,7 +45,7 @@ def points(
     *ddls: DdlEvent, before: Published | None = None, since: tuple[DdlEvent, ...] = (), names: Naming = NO_NAMES
 ) -> dict[str, int]:
     """Table to the TSO up to which it is right."""
-    found = late_ddl_points(before or published(), ddls, since, names.data_at)
+    found = late_ddl_points(before or published(), ddls, since, names.ids_named_at)
     assert all(p.stop.kind is StopKind.LATE_DDL and p.stop.needs_override for p in found.values())
     return {name.table: point.tso for name, point in found.items()}
 
@@ -132,12 +132,13 @@ def test_what_changes_no_table_here_blocks_none(query: str) -> None:
 def test_a_table_that_was_renamed_since_lacks_it() -> None:
     """And not the one that has its name now."""
     renamed = replace(definition(7), table=replace(table(), table="u"), named_at=7)
-    younger = replace(definition(8), data="other", named_at=8)
-    other = replace(STATE, data="other")
+    younger = replace(definition(8), stable_id="other", named_at=8)
+    other = replace(STATE, stable_id="other")
     before = Published(tso=10, tables={U: STATE, NAME: other}, definitions={DATA: renamed, "other": younger})
     used = [(NAME, DATA, 0), (U, DATA, 7), (NAME, "other", 8)]
     names = Naming(
-        feed="f", history=lambda: [NameInUse(feed="f", table=t, name="", data=d, named_at=at) for t, d, at in used]
+        feed="f",
+        history=lambda: [NameInUse(feed="f", table=t, lake_name="", stable_id=d, named_at=at) for t, d, at in used],
     )
     truncate, add = "TRUNCATE TABLE t", "ALTER TABLE t ADD COLUMN v VARCHAR(9)"
     assert points(ddl(5, truncate), before=before, names=names) == {"u": NO_EARLIER_STATE}
@@ -217,7 +218,9 @@ def test_an_unknown_table_is_blocked_until_it_is_resumed() -> None:
     made = plan(now, U)
     assert (made.through, needs_override(made), made.definition) == (5, True, None)
     assert made.stop is not None
-    state = TableState(name="", data="", version=-1, applied_tso=5, stop=replace(made.stop, needs_override=False))
+    state = TableState(
+        lake_name="", stable_id="", version=-1, applied_tso=5, stop=replace(made.stop, needs_override=False)
+    )
     then = replace(now, late={}, before=Published(tso=20, tables={U: state}), tso=30)
     made = plan(replace(then, window=replace(then.window, ddls=(create,))), U)
     assert made.stop is None

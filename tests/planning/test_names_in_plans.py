@@ -41,32 +41,34 @@ def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
     now = replace(now, window=replace(now.window, rows={NAME: (ROWS,), U: (later,)}))
     made = plan(now, U)
     assert [each.name for each in plan_tables(now).tables] == [U]
-    assert (made.state, made.view) == (STATE, "f_d_u")
+    assert (made.state, made.lake_name) == (STATE, "f_d_u")
     assert [(s.table.table, s.groups) for s in made.steps if isinstance(s, MergeRows)] == [
         ("t", (ROWS,)),
         ("u", (later,)),
     ]
-    assert [(found.data, found.table.table) for found in made.new_definitions] == [(DATA, "u")]
+    assert [(found.stable_id, found.table.table) for found in made.new_definitions] == [(DATA, "u")]
 
 
 @pytest.mark.parametrize("commit_ts", [16, 20])
 def test_swapped_names_are_swapped_once(commit_ts: int) -> None:
     """The next window sees DDLs at exactly the watermark again."""
     ddls = tuple(ddl(commit_ts, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
-    other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", data="f_d_u__data")
+    other = replace(definition(), table=replace(table(), table="u"), lake_name="f_d_u", stable_id="f_d_u__data")
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
-    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data="f_d_u__data")})
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id="f_d_u__data")})
     now = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
-    assert {p.name: p.state.data for p in plan_tables(now).tables if p.state} == {
+    assert {p.name: p.state.stable_id for p in plan_tables(now).tables if p.state} == {
         NAME: "f_d_u__data",
         U: DATA,
     }
     seen = {
-        p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=20) for p in plan_tables(now).tables if p.state
+        p.name: replace(p.state, lake_name=p.lake_name, ddls=p.ddls, applied_tso=20)
+        for p in plan_tables(now).tables
+        if p.state
     }
-    found = {p.definition.data: p.definition for p in plan_tables(now).tables if p.definition}
+    found = {p.definition.stable_id: p.definition for p in plan_tables(now).tables if p.definition}
     again = replace(now, before=Published(tso=20, tables=seen), known=found, tso=30)
-    assert {p.name: p.state.data for p in plan_tables(again).tables if p.state} == {
+    assert {p.name: p.state.stable_id for p in plan_tables(again).tables if p.state} == {
         NAME: "f_d_u__data",
         U: DATA,
     }
@@ -75,15 +77,18 @@ def test_swapped_names_are_swapped_once(commit_ts: int) -> None:
 def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
     """Also to a table that a message in quarantine blocks meanwhile."""
     ddls = tuple(ddl(20, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
-    other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", data="f_d_u__data")
+    other = replace(definition(), table=replace(table(), table="u"), lake_name="f_d_u", stable_id="f_d_u__data")
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls[:1])
-    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data="f_d_u__data")})
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id="f_d_u__data")})
     first = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
     second = replace(after_window(first, 30), window=replace(now.window, ddls=ddls))
     blocked = replace(second, blocking_points={TableName("d", "tmp"): quarantined(19)})
     third = replace(after_window(blocked, 40), window=second.window)
     for last in (second, third):
-        assert {p.name: p.state.data for p in plan_tables(last).tables if p.state} == {NAME: "f_d_u__data", U: DATA}
+        assert {p.name: p.state.stable_id for p in plan_tables(last).tables if p.state} == {
+            NAME: "f_d_u__data",
+            U: DATA,
+        }
     assert {str(p.name): block_reason(p) for p in plan_tables(blocked).tables} == {"d.t": None, "d.u": "in quarantine"}
     assert [block_reason(p) for p in plan_tables(third).tables] == [None, None]
     assert [p.definition.table.name for p in plan_tables(third).tables if p.definition] == [NAME, U]
@@ -91,13 +96,13 @@ def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
 
 def by_database(*ddls: DdlEvent) -> PlanningInput:
     """A window of a feed with one schema a database."""
-    now = planning_input(ROWS, ddls=ddls, known=replace(KNOWN, name="d.t"), state=replace(STATE, name="d.t"))
+    now = planning_input(ROWS, ddls=ddls, known=replace(KNOWN, lake_name="d.t"), state=replace(STATE, lake_name="d.t"))
     return replace(now, naming=Naming(feed="f", history=list, template="{table}", schema_template="{database}"))
 
 
 def test_a_table_keeps_its_rows_while_its_schema_is_the_same() -> None:
     renamed = plan(by_database(ddl(12, "RENAME TABLE t TO u")), U)
-    assert (renamed.view, renamed.start, renamed.stop) == ("d.u", replace(KNOWN, name="d.t"), None)
+    assert (renamed.lake_name, renamed.start, renamed.stop) == ("d.u", replace(KNOWN, lake_name="d.t"), None)
 
 
 @pytest.mark.parametrize("query", ["RENAME TABLE t TO other.t", "ALTER TABLE t RENAME other.t"])
@@ -109,9 +114,9 @@ def test_a_table_that_goes_to_another_schema_has_no_rows_there(query: str) -> No
     assert (moved.start, moved.through) == (None, 12)
     assert needs_override(moved)
     assert "`ticdc-lake load` goes on from an export taken since" in str(block_reason(moved))
-    assert (new.view, new.stop, new.start and new.start.commit_ts) == ("d.t", None, 13)
+    assert (new.lake_name, new.stop, new.start and new.start.commit_ts) == ("d.t", None, 13)
     again = replace(now, before=replace(now.before, tso=20), window=replace(now.window, rows={}, ddls=()))
-    state = TableState(name="", data="", version=-1, applied_tso=12, stop=moved.stop)
+    state = TableState(lake_name="", stable_id="", version=-1, applied_tso=12, stop=moved.stop)
     later = {moved.name: (replace(ROWS, name=moved.name, first=25),)}
     again = replace(again, before=replace(again.before, tables={moved.name: state}), tso=30)
     assert plan(replace(again, window=replace(again.window, rows=later)), moved.name).start is None
@@ -180,18 +185,20 @@ SWAP = ("RENAME TABLE `d`.`t` TO `d`.`aaa`", "RENAME TABLE `d`.`u` TO `d`.`t`", 
 
 @pytest.mark.parametrize("arrived", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
 def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arrived: tuple[int, ...]) -> None:
-    other = replace(KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), name="f_d_u", data="f_d_u__data")
+    other = replace(
+        KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), lake_name="f_d_u", stable_id="f_d_u__data"
+    )
     now = planning_input(known=KNOWN, state=STATE)
     ddls = tuple(replace(ddl(15, SWAP[number]), topic=f"topic {number}") for number in arrived)
-    tables = {NAME: STATE, U: replace(STATE, name="f_d_u", data=other.data)}
+    tables = {NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id=other.stable_id)}
     now = replace(
         now,
-        known={DATA: KNOWN, other.data: other},
+        known={DATA: KNOWN, other.stable_id: other},
         before=replace(now.before, tables=tables),
         window=replace(now.window, ddls=ddls),
     )
-    made = {each.name: each.definition.data for each in plan_tables(now).tables if each.definition is not None}
-    assert made == {U: DATA, NAME: other.data}
+    made = {each.name: each.definition.stable_id for each in plan_tables(now).tables if each.definition is not None}
+    assert made == {U: DATA, NAME: other.stable_id}
 
 
 @pytest.mark.parametrize("first", [1, 2])
@@ -201,7 +208,7 @@ def test_a_swap_through_several_topics_may_go_on_in_the_next_window(first: int, 
     ddls = [replace(ddl(20, query), topic=f"topic {number}") for number, query in enumerate(SWAP)]
     begun = swapped(*ddls[:first])
     later = replace(after_window(begun, 30), window=replace(begun.window, ddls=tuple(ddls[each] for each in arrived)))
-    made = {each.name: each.definition.data for each in plan_tables(later).tables if each.definition is not None}
+    made = {each.name: each.definition.stable_id for each in plan_tables(later).tables if each.definition is not None}
     assert made == {U: DATA, NAME: "f_d_u__data"}
 
 
@@ -209,16 +216,18 @@ def test_renames_of_one_topic_are_done_in_its_order() -> None:
     """Each is in the topic of its old name. The last of them is possible at once, too."""
     topics = {"topic 1": (SWAP[1], "RENAME TABLE `d`.`u` TO `d`.`w`"), "topic 2": (SWAP[0], SWAP[2])}
     now = swapped(*(replace(ddl(15, query), topic=topic) for topic, some in topics.items() for query in some))
-    made = {each.name: each.definition.data for each in plan_tables(now).tables if each.definition is not None}
+    made = {each.name: each.definition.stable_id for each in plan_tables(now).tables if each.definition is not None}
     assert made == {W: DATA, NAME: "f_d_u__data"}
 
 
 def swapped(*ddls: DdlEvent, tso: int = 20) -> PlanningInput:
     """A window of two tables."""
-    other = replace(KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), name="f_d_u", data="f_d_u__data")
+    other = replace(
+        KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), lake_name="f_d_u", stable_id="f_d_u__data"
+    )
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
-    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data=other.data)})
-    return replace(now, known={DATA: KNOWN, other.data: other}, before=before, tso=tso)
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id=other.stable_id)})
+    return replace(now, known={DATA: KNOWN, other.stable_id: other}, before=before, tso=tso)
 
 
 @pytest.mark.parametrize("first_sent", [0, 1, 2, 3])
@@ -229,11 +238,11 @@ def test_a_swap_that_another_version_of_ticdc_sends_again_is_done_once(first_sen
     both = (*classic[:first_sent], *new)
     wanted = {U: DATA, NAME: "f_d_u__data"}
     whole = swapped(*both)
-    assert {each.name: each.definition.data for each in plan_tables(whole).tables if each.definition} == wanted
+    assert {each.name: each.definition.stable_id for each in plan_tables(whole).tables if each.definition} == wanted
     begun = swapped(*classic[:first_sent])
     later = after_window(begun, 30)
     later = replace(later, window=replace(begun.window, ddls=both))
-    assert {each.name: each.definition.data for each in plan_tables(later).tables if each.definition} == wanted
+    assert {each.name: each.definition.stable_id for each in plan_tables(later).tables if each.definition} == wanted
 
 
 @pytest.mark.parametrize(
@@ -255,12 +264,14 @@ def test_a_ddl_that_comes_again_in_another_text_is_done_once(query: str) -> None
 
 def test_blocked_table_without_columns_keeps_the_name_that_it_got_in_a_swap() -> None:
     """A window reads the DDLs again since any table was blocked. This one's state has its newest name alone."""
-    unknown = TableState(name="", data="", version=-1, applied_tso=5, stop=DDL_STOP)
+    unknown = TableState(lake_name="", stable_id="", version=-1, applied_tso=5, stop=DDL_STOP)
     rows = replace(ROWS, name=U)
     now = planning_input(known=KNOWN, state=STATE, ddls=tuple(ddl(8, query) for query in SWAP))
     now = replace(now, before=replace(now.before, tables={NAME: STATE, U: unknown}))
     now = replace(now, window=replace(now.window, rows={U: (rows,)}))
-    assert {each.name: (each.definition and each.definition.data, each.stop) for each in plan_tables(now).tables} == {
+    assert {
+        each.name: (each.definition and each.definition.stable_id, each.stop) for each in plan_tables(now).tables
+    } == {
         NAME: (DATA, None),
         U: (None, DDL_STOP),
     }

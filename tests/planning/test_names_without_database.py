@@ -100,15 +100,15 @@ def test_a_table_that_was_dropped_is_none_of_them() -> None:
 
 COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTED = definition(sql=f"CREATE TABLE d.t {COLUMNS} PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))")
-PLAIN = replace(definition(sql=f"CREATE TABLE e.u {COLUMNS}"), name="f_e_u", data="f_e_u__data")
+PLAIN = replace(definition(sql=f"CREATE TABLE e.u {COLUMNS}"), lake_name="f_e_u", stable_id="f_e_u__data")
 
 
 def exchanged(*ddls: DdlEvent) -> PlanningInput:
-    other = TableState(name="f_e_u", data=PLAIN.data, version=2, applied_tso=10)
+    other = TableState(lake_name="f_e_u", stable_id=PLAIN.stable_id, version=2, applied_tso=10)
     exchange = ddl(16, "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE e.u", "u", "e")
     now = planning_input(ROWS, known=PARTED, state=STATE, ddls=(*ddls, exchange))
     before = replace(now.before, tables={NAME: STATE, E_U: other})
-    return replace(now, before=before, known={DATA: PARTED, PLAIN.data: PLAIN})
+    return replace(now, before=before, known={DATA: PARTED, PLAIN.stable_id: PLAIN})
 
 
 def test_the_one_table_of_that_name_exchanges_its_rows() -> None:

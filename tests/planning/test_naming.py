@@ -18,14 +18,14 @@ def naming(*taken: NameInUse) -> Naming:
     return Naming(feed="f", history=lambda: taken)
 
 
-def taken(table: TableName, name: str, data: str = "", feed: str = "f") -> NameInUse:
-    return NameInUse(feed=feed, table=table, name=name, data=data or f"{name}__data")
+def taken(table: TableName, name: str, stable_id: str = "", feed: str = "f") -> NameInUse:
+    return NameInUse(feed=feed, table=table, lake_name=name, stable_id=stable_id or f"{name}__data")
 
 
 def test_plain_names_are_joined_and_stay() -> None:
     names = naming()
-    assert [names.view(T), names.view(T)] == ["f_d_t", "f_d_t"]
-    assert naming(taken(T, "f_d_t")).view(T) == "f_d_t"
+    assert [names.lake_name(T), names.lake_name(T)] == ["f_d_t", "f_d_t"]
+    assert naming(taken(T, "f_d_t")).lake_name(T) == "f_d_t"
 
 
 @pytest.mark.parametrize(
@@ -40,57 +40,59 @@ def test_plain_names_are_joined_and_stay() -> None:
 def test_no_two_tables_share_a_name(tables: tuple[tuple[str, str], ...]) -> None:
     """Catalogs take letters, digits and ``_``, and ignore case."""
     names = naming()
-    views = [names.view(TableName(*table)) for table in tables]
-    found = [*views, *(names.data(TableName(*table), 0) for table in tables)]
+    lake_names = [names.lake_name(TableName(*table)) for table in tables]
+    found = [*lake_names, *(names.new_stable_id(TableName(*table), 0) for table in tables)]
     assert len({name.lower() for name in found}) == len(found)
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_") for name in found)
 
 
 def test_one_table_has_one_name_however_it_is_spelled() -> None:
-    assert {naming().view(TableName(*name)) for name in (("d", "t"), ("d", "T"), ("D", "t"))} == {"f_d_t"}
-    assert naming(taken(T, "f_d_t")).view(TableName("D", "T")) == "f_d_t"
-    assert naming().view(TableName("d", "ÄB")) == naming().view(TableName("D", "äb"))
+    assert {naming().lake_name(TableName(*name)) for name in (("d", "t"), ("d", "T"), ("D", "t"))} == {"f_d_t"}
+    assert naming(taken(T, "f_d_t")).lake_name(TableName("D", "T")) == "f_d_t"
+    assert naming().lake_name(TableName("d", "ÄB")) == naming().lake_name(TableName("D", "äb"))
 
 
 @pytest.mark.parametrize("other", [taken(TableName("d_t", ""), "f_d_t"), taken(T, "f_d_t", feed="f_d")])
 def test_a_name_of_the_history_is_not_given_again(other: NameInUse) -> None:
-    assert naming(other).view(T) == naming(other).view(T) != "f_d_t"
+    assert naming(other).lake_name(T) == naming(other).lake_name(T) != "f_d_t"
 
 
 @pytest.mark.parametrize("name", ["events", "quarantine", "accounting", "schemas"])
 def test_no_view_stands_where_another_feed_has_its_own(name: str) -> None:
     """Feed f_d has a table f_d_events in silver."""
     table, plain = TableName("d", name), f"f_d_{name}"
-    assert naming().view(table) == plain
+    assert naming().lake_name(table) == plain
     beside = Naming(feed="f", history=list, is_feed="f_d".__eq__)
-    assert beside.view(table) == beside.view(table) != plain
+    assert beside.lake_name(table) == beside.lake_name(table) != plain
     named = Naming(feed="f", history=lambda: [taken(table, plain)], is_feed="f_d".__eq__)
-    assert named.view(table) == plain, "its own view"
+    assert named.lake_name(table) == plain, "its own view"
 
 
 @pytest.mark.parametrize("name", ["t__data", "t__data_17", "t__dropped_17", "t__renaming"])
 def test_no_view_stands_where_rows_lie(name: str) -> None:
-    assert naming().view(("d", name)).startswith(f"f_d_{name}_")
+    assert naming().lake_name(("d", name)).startswith(f"f_d_{name}_")
 
 
 def test_rows_of_a_new_table_lie_where_none_lay() -> None:
-    assert naming().data(T, 9) == "f_d_t__data"
-    assert naming(taken(T, "f_d_t")).data(T, 9) == "f_d_t__data_9"
+    assert naming().new_stable_id(T, 9) == "f_d_t__data"
+    assert naming(taken(T, "f_d_t")).new_stable_id(T, 9) == "f_d_t__data_9"
     names = naming()
-    assert [names.data(T, 9), names.data(T, 10)] == ["f_d_t__data", "f_d_t__data_10"]
+    assert [names.new_stable_id(T, 9), names.new_stable_id(T, 10)] == ["f_d_t__data", "f_d_t__data_10"]
 
 
 def test_a_table_that_was_renamed_leaves_its_rows_where_they_lie() -> None:
-    assert naming(taken(TableName("d", "u"), "f_d_u", "f_d_t__data")).data(T, 9) == "f_d_t__data_9"
+    assert naming(taken(TableName("d", "u"), "f_d_u", "f_d_t__data")).new_stable_id(T, 9) == "f_d_t__data_9"
 
 
 def test_a_table_has_its_last_name() -> None:
     """Whose it is at a commit_ts: that of one which it has just got is not."""
     used = [("t", "one", 0), ("tmp", "one", 5), ("u", "one", 5), ("t", "two", 7), ("t", "three", 9)]
-    history = [NameInUse(feed="f", table=TableName("d", t), name="", data=d, named_at=at) for t, d, at in used]
-    found = [naming(*history).data_at(T, commit_ts) for commit_ts in (1, 5, 6, 7, 8, 10)]
+    history = [
+        NameInUse(feed="f", table=TableName("d", t), lake_name="", stable_id=d, named_at=at) for t, d, at in used
+    ]
+    found = [naming(*history).ids_named_at(T, commit_ts) for commit_ts in (1, 5, 6, 7, 8, 10)]
     assert found == [{"one"}, {"one"}, set(), set(), {"two"}, {"two", "three"}]
-    assert naming(*history).data_at(TableName("d", "u"), 6) == {"one"}
+    assert naming(*history).ids_named_at(TableName("d", "u"), 6) == {"one"}
 
 
 def test_the_history_is_asked_once_and_only_if_a_name_is_needed() -> None:
@@ -102,44 +104,44 @@ def test_the_history_is_asked_once_and_only_if_a_name_is_needed() -> None:
 
     names = Naming(feed="f", history=history)
     assert asked == []
-    names.view(T)
-    names.data(T, 9)
+    names.lake_name(T)
+    names.new_stable_id(T, 9)
     assert asked == [1]
 
 
 def test_a_template_gives_the_names() -> None:
     names = Naming(feed="f", history=tuple, template="{database}_{table}")
-    assert names.view(T) == "d_t"
-    assert names.view(TableName("d", "a b")).startswith("d_a_b_d_a_b_")
-    assert names.data(T, 7) == "d_t__data"
+    assert names.lake_name(T) == "d_t"
+    assert names.lake_name(TableName("d", "a b")).startswith("d_a_b_d_a_b_")
+    assert names.new_stable_id(T, 7) == "d_t__data"
 
 
 def test_a_template_that_gives_two_tables_one_name_is_refused() -> None:
     names = Naming(feed="f", history=tuple, template="{table}")
-    names.view(T)
+    names.lake_name(T)
     with pytest.raises(ConfigError, match=r"table e.t would be called t, which has table d.t of feed f"):
-        names.view(TableName("e", "t"))
+        names.lake_name(TableName("e", "t"))
     for reserved in ("x__data", "x__dropped_7", "x__renaming"):
         with pytest.raises(ConfigError, match="is reserved"):
-            names.view(TableName("d", reserved))
+            names.lake_name(TableName("d", reserved))
 
 
 def test_a_schema_of_a_database_holds_its_tables() -> None:
     names = Naming(feed="f", history=tuple, template="{table}", schema_template="{database}")
-    assert [names.view(T), names.view(TableName("e", "t"))] == ["d.t", "e.t"]
-    assert names.data(T, 7) == "d.t__data"
+    assert [names.lake_name(T), names.lake_name(TableName("e", "t"))] == ["d.t", "e.t"]
+    assert names.new_stable_id(T, 7) == "d.t__data"
     assert dropped_name("d.t__data_7") == "d.t__dropped_7"
-    odd = names.view(TableName("a b", "t"))
+    odd = names.lake_name(TableName("a b", "t"))
     assert re.fullmatch(r"a_b_a_b_[0-9a-f]{8}\.t", odd)
     other = Naming(feed="g", history=lambda: [taken(T, "d.t")], template="{table}", schema_template="{database}")
     with pytest.raises(
         ConfigError, match=r"table D.T would be called d.t, which has table d.t of feed f: .*gold.schema"
     ):
-        other.view(TableName("D", "T"))
+        other.lake_name(TableName("D", "T"))
 
 
 def test_a_name_of_a_schema_takes_none_of_another_feeds_own() -> None:
     names = Naming(feed="f", history=tuple, schema_template="{feed}", is_feed="f_d".__eq__)
-    assert names.view(TableName("d", "events")) == "f.f_d_events"
-    assert names.view(TableName("x", "y_z")) == "f.f_x_y_z"
-    assert re.fullmatch(r"f\.f_x_y_z_+[0-9a-f]{8}", names.view(TableName("x_y", "z")))
+    assert names.lake_name(TableName("d", "events")) == "f.f_d_events"
+    assert names.lake_name(TableName("x", "y_z")) == "f.f_x_y_z"
+    assert re.fullmatch(r"f\.f_x_y_z_+[0-9a-f]{8}", names.lake_name(TableName("x_y", "z")))

@@ -79,7 +79,7 @@ def test_one_text_changes_a_table_several_times(query: str, name: str, commit_ts
     (made,) = plan_tables(now).tables
     assert (made.name, block_reason(made), made.definition and made.definition.table.table) == (("d", name), None, name)
     assert made.definition is not None
-    state = replace(STATE, name=made.view, applied_tso=20, ddls=made.ddls)
+    state = replace(STATE, lake_name=made.lake_name, applied_tso=20, ddls=made.ddls)
     again = replace(now, before=Published(tso=20, tables={made.name: state}), known={DATA: made.definition}, tso=30)
     (unchanged,) = plan_tables(again).tables
     assert (unchanged.name, block_reason(unchanged), unchanged.definition) == (made.name, None, made.definition)
@@ -99,10 +99,10 @@ def test_truncated_or_recreated_table_is_another_live_table(query: str) -> None:
     """So that what the table held before stays readable as of a TSO."""
     ddls = (ddl(16, query), *([] if "TRUNC" in query else [ddl(17, "CREATE TABLE t (id BIGINT KEY, v VARCHAR(9))")]))
     now = planning_input(replace(ROWS, first=18), known=KNOWN, state=STATE, ddls=ddls)
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
     made = plan(now)
     assert made.start is not None
-    assert (made.state, made.start.data) == (None, f"{DATA}_{ddls[-1].commit_ts}")
+    assert (made.state, made.start.stable_id) == (None, f"{DATA}_{ddls[-1].commit_ts}")
     assert steps(made) == [("M", 20)]
 
 

@@ -59,11 +59,11 @@ def test_kept_table_is_blocked_as_it_was_when_it_was_dropped(query: str) -> None
 
 def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
     now = planning_input(ROWS, LATER, known=KNOWN, state=STATE, ddls=(DROP, CREATE), config=KEEP)
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
     (made,) = plan_tables(now).tables
     assert (made.state, block_reason(made), made.through) == (None, None, 20)
     assert made.start is not None
-    assert made.start.data == f"{DATA}_18"
+    assert made.start.stable_id == f"{DATA}_18"
 
 
 @pytest.mark.parametrize("published", [False, True])
@@ -264,11 +264,11 @@ def test_a_table_that_is_blocked_before_a_skipped_ddl_keeps_its_definition() -> 
 
 
 def test_rename_to_an_existing_name_blocks_both_tables_until_it_is_skipped() -> None:
-    other = replace(definition(), data="f_d_u__data", name="f_d_u", table=replace(KNOWN.table, table="u"))
+    other = replace(definition(), stable_id="f_d_u__data", lake_name="f_d_u", table=replace(KNOWN.table, table="u"))
     renamed = ddl(14, "RENAME TABLE u TO t", None)
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(renamed,))
-    tables = {**now.before.tables, U: replace(STATE, name=other.name, data=other.data)}
-    now = replace(now, before=replace(now.before, tables=tables), known={**now.known, other.data: other})
+    tables = {**now.before.tables, U: replace(STATE, lake_name=other.lake_name, stable_id=other.stable_id)}
+    now = replace(now, before=replace(now.before, tables=tables), known={**now.known, other.stable_id: other})
     stopped = {
         made.name[1]: (made.through, needs_override(made), block_reason(made) or "") for made in plan_tables(now).tables
     }
@@ -276,7 +276,7 @@ def test_rename_to_an_existing_name_blocks_both_tables_until_it_is_skipped() -> 
     assert all((through, final) == (14, True) for through, final, _ in stopped.values())
     assert "the table exists already: RENAME TABLE u TO t; ways out: `ticdc-lake table skip-ddl`" in stopped["t"][2]
     assert "table d.t exists already: RENAME TABLE u TO t; ways out: `ticdc-lake table skip-ddl`" in stopped["u"][2]
-    skipped = replace(now, skipped=frozenset({(DATA, 14), (other.data, 14)}))
+    skipped = replace(now, skipped=frozenset({(DATA, 14), (other.stable_id, 14)}))
     assert [(made.name[1], made.through, block_reason(made)) for made in plan_tables(skipped).tables] == [
         ("t", 20, None),
         ("u", 20, None),
@@ -369,7 +369,7 @@ def test_computed_default_may_block_the_table() -> None:
 def test_a_table_that_begins_empty_has_no_old_rows() -> None:
     ddls = (ADD_CLOCK, ddl(15, "CREATE TABLE u LIKE t", "u"), ddl(16, "TRUNCATE TABLE t"))
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
     assert pending(plan(now)) == pending(plan(now, U)) == [None, None, None]
     restored = (ADD_CLOCK, ddl(15, "DROP TABLE t"), ddl(16, "RECOVER TABLE t"))
     assert pending(plan(planning_input(known=KNOWN, state=STATE, ddls=restored))) == [None, None, CLOCK]

@@ -51,7 +51,7 @@ class ArrivalPlanner(ScriptPlanner):
         for each in plan.tables:
             self._merge(each)
         tables = {each.name: self._publish(each) for each in plan.tables}
-        kept = {state.data for state in tables.values()}
+        kept = {state.stable_id for state in tables.values()}
         definitions = {data: definition for data, definition in self.known.items() if data in kept}
         self.before = Published(tso=tso, batch=number, tables=tables, definitions=definitions)
 
@@ -82,7 +82,7 @@ class ArrivalPlanner(ScriptPlanner):
                 arrived = [row for batch in self.batches[step.batches[0] + 1 :] for row in _rows(batch)]
                 within = (row for row in arrived if step.after < commit_order(row) <= step.through)
                 own = {int((row.after or {})["id"] or 0) for row in within if _name(row) == step.table.name}
-                self.merged[plan.definition.data] |= own
+                self.merged[plan.definition.stable_id] |= own
 
 
 def _commit_ts(event: Arrival) -> int:

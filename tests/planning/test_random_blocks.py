@@ -52,7 +52,7 @@ class OverriddenPlanner(ScriptPlanner):
 
     @property
     def skipped(self) -> frozenset[tuple[str, int]]:
-        blocked = {name: state.data for name, state in self.before.tables.items() if state.stop}
+        blocked = {name: state.stable_id for name, state in self.before.tables.items() if state.stop}
         return frozenset((blocked[name], at) for name, at in self.decided if name in blocked)
 
     def undecided(self) -> list[TableName]:
@@ -64,7 +64,7 @@ class OverriddenPlanner(ScriptPlanner):
         assert state.stop
         if state.stop.can_skip:
             self.decided.add((name, state.applied_tso))
-            self.passed.add((state.data, state.applied_tso))
+            self.passed.add((state.stable_id, state.applied_tso))
         resumed = replace(state, stop=replace(state.stop, needs_override=False))
         self.before = replace(self.before, tables={**self.before.tables, name: resumed})
 
@@ -72,10 +72,13 @@ class OverriddenPlanner(ScriptPlanner):
         tables = script.at(end)
         assert {name.table for name in self.before.tables} == tables.keys()
         for name, state in self.before.tables.items():
-            if state.data:
-                held = [column.name for column in self.known[state.data].table.columns], self.merged[state.data]
+            if state.stable_id:
+                held = (
+                    [column.name for column in self.known[state.stable_id].table.columns],
+                    self.merged[state.stable_id],
+                )
                 assert held in [(t.columns, t.rows) for t in versions(script, tables[name.table], state)], (end, name)
-                unread = {(state.data, at) for at in tables[name.table].unread}
+                unread = {(state.stable_id, at) for at in tables[name.table].unread}
                 assert state.stop or unread <= self.passed, (end, name, "a DDL was passed over without an override")
             else:
                 assert state.stop, (end, name)
@@ -107,7 +110,7 @@ def assert_overridden(seed: int, *, comes_back: bool, quarantined: float) -> Non
             planner.override(name)
         planner.play(end + later, script.ddls)
         planner.assert_shows(script, end + later)
-    left = [state.data for state in planner.before.tables.values() if state.stop]
+    left = [state.stable_id for state in planner.before.tables.values() if state.stop]
     assert {*left} <= ({""} if comes_back else set()), seed
 
 

@@ -55,7 +55,9 @@ class LatePlanner(OverriddenPlanner):
         super().play(tso, ddls)
         self.fresh, self.late = [], {}
         states = self.before.tables.values()
-        self.told |= {each.data for each in states if each.stop is not None and each.stop.kind is StopKind.LATE_ROWS}
+        self.told |= {
+            each.stable_id for each in states if each.stop is not None and each.stop.kind is StopKind.LATE_ROWS
+        }
 
     def _merge(self, plan: TablePlan) -> None:
         super()._merge(plan)
@@ -63,7 +65,7 @@ class LatePlanner(OverriddenPlanner):
             if isinstance(step, MergeRows) and step.replayed and plan.definition is not None:
                 rows = (row for row in self.given_back if step.since < commit_order(row) <= step.after)
                 own = (row for row in rows if TableName(row.database, row.table) == step.table.name)
-                self.merged[plan.definition.data] |= {int((row.after or {})["id"] or 0) for row in own}
+                self.merged[plan.definition.stable_id] |= {int((row.after or {})["id"] or 0) for row in own}
 
 
 def assert_told(seed: int, *, replayed: bool, blocks: bool, comes_back: bool) -> None:
@@ -88,8 +90,8 @@ def assert_told(seed: int, *, replayed: bool, blocks: bool, comes_back: bool) ->
         # A table that gold never had under a name begins anew with what is replayed there.
         if state.stop is None and (table is not None or not (blocks and replayed)):
             assert table is not None, (seed, name)
-            held = planner.merged[state.data]
-            assert held <= table.rows if state.data in planner.told else held == table.rows, (seed, name)
+            held = planner.merged[state.stable_id]
+            assert held <= table.rows if state.stable_id in planner.told else held == table.rows, (seed, name)
 
 
 @pytest.mark.parametrize("comes_back", [False, True])

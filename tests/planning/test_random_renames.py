@@ -46,9 +46,11 @@ def chain(random: Random) -> tuple[list[DdlEvent], dict[str, str]]:
 
 def before() -> PlanningInput:
     now = planning_input()
-    tables = {TableName("d", name): replace(STATE, name=f"f_d_{name}", data=name) for name in NAMES}
+    tables = {TableName("d", name): replace(STATE, lake_name=f"f_d_{name}", stable_id=name) for name in NAMES}
     known = {
-        name: replace(KNOWN, table=table(f"CREATE TABLE d.{name} (id INT KEY)"), name=f"f_d_{name}", data=name)
+        name: replace(
+            KNOWN, table=table(f"CREATE TABLE d.{name} (id INT KEY)"), lake_name=f"f_d_{name}", stable_id=name
+        )
         for name in NAMES
     }
     return replace(now, known=known, before=replace(now.before, tables=tables))
@@ -70,7 +72,7 @@ def test_each_table_keeps_its_rows(windows: int) -> None:
             made = plan_tables(now).tables
             now = after_window(now, 20)
         assert [each.name.table for each in made if each.stop is not None] == [], seed
-        assert {each.name.table: each.definition.data for each in made if each.definition} == held, seed
+        assert {each.name.table: each.definition.stable_id for each in made if each.definition} == held, seed
 
 
 def test_a_table_that_could_have_another_ones_rows_is_blocked_and_stays_so() -> None:
@@ -83,7 +85,7 @@ def test_a_table_that_could_have_another_ones_rows_is_blocked_and_stays_so() -> 
             made = plan_tables(now).tables
             stopped = {each.name.table for each in made if each.stop is not None}
             assert {n: d for n, d in held.items() if n not in stopped}.items() <= {
-                each.name.table: each.definition.data for each in made if each.definition is not None
+                each.name.table: each.definition.stable_id for each in made if each.definition is not None
             }.items(), seed
             now = after_window(now, tso)
         blocked += bool(stopped)
@@ -98,7 +100,7 @@ def planned(*pairs: str, arrived: Sequence[int]) -> dict[str, str]:
     ddls = [replace(each, topic=pair.split()[0]) for each, pair in zip(ddls, pairs, strict=True)]
     now = before()
     made = plan_tables(replace(now, window=replace(now.window, ddls=tuple(ddls[at] for at in arrived)))).tables
-    return {each.name.table: each.definition.data for each in made if each.definition and each.stop is None}
+    return {each.name.table: each.definition.stable_id for each in made if each.definition and each.stop is None}
 
 
 def test_renames_that_have_no_name_in_common_are_ordered_apart() -> None:
@@ -127,4 +129,6 @@ def test_a_table_that_waits_before_renames_of_unknown_order_has_done_none() -> N
 
 
 def builder(name: str, seen: tuple[int, tuple[str, ...]] = (0, ())) -> TablePlanBuilder:
-    return TablePlanBuilder(name=TableName("d", name), definition=None, state=None, after=10, seen=seen)
+    return TablePlanBuilder(
+        name=TableName("d", name), definition=None, state=None, complete_through=10, applied_ddls=seen
+    )

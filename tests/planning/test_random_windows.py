@@ -54,14 +54,14 @@ class ScriptPlanner(Planner):
             if isinstance(step, MergeRows) and plan.definition is not None:
                 rows = (row for row in self.rows if step.after < (row.commit_ts or 0) <= step.through)
                 own = (row for row in rows if TableName(row.database, row.table) == step.table.name)
-                self.merged[plan.definition.data] |= {int((row.after or {})["id"] or 0) for row in own}
+                self.merged[plan.definition.stable_id] |= {int((row.after or {})["id"] or 0) for row in own}
 
     def held(self) -> dict[str, tuple[list[str], set[int], str]]:
         """Columns, rows, and why it is blocked."""
         return {
             name.table: (
-                [column.name for column in self.known[state.data].table.columns] if state.data else [],
-                self.merged[state.data],
+                [column.name for column in self.known[state.stable_id].table.columns] if state.stable_id else [],
+                self.merged[state.stable_id],
                 str(state.stop or ""),
             )
             for name, state in self.before.tables.items()

@@ -35,12 +35,12 @@ from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.policy import OnDrop, Policy
 from ticdc_lakehouse.schema.names import TableName
 
-DELETED = Recoverable(name=NAME, data=DATA, version=4, dropped_at=9)
+DELETED = Recoverable(name=NAME, stable_id=DATA, version=4, dropped_at=9)
 COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))"
 KEYED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY KEY (id) PARTITIONS 4"
 U = TableName("d", "u")
-PLAIN = replace(definition(sql=f"CREATE TABLE d.u {COLUMNS}"), name="f_d_u", data="f_d_u__data")
+PLAIN = replace(definition(sql=f"CREATE TABLE d.u {COLUMNS}"), lake_name="f_d_u", stable_id="f_d_u__data")
 OTHER_SIZE = replace(PLAIN, table=table(f"CREATE TABLE d.u {COLUMNS}".replace("9", "10")))
 OTHER_KEY = replace(PLAIN, table=replace(PLAIN.table, key=("v",)))
 EXCHANGED = "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"
@@ -64,20 +64,20 @@ def test_dropped_table_comes_back_with_its_rows(query: str, name: TableName) -> 
     made = plan(now, name)
     assert (made.state and made.state.version, made.start, block_reason(made)) == (4, KNOWN, None)
     assert steps(made) == [("A", 12), ("M", 20)]
-    assert [(found.data, found.named_at) for found in made.new_definitions] == [(DATA, 12)]
+    assert [(found.stable_id, found.named_at) for found in made.new_definitions] == [(DATA, 12)]
     assert [(gone.dropped_at, gone.start) for gone in plan_tables(now).recoverable] == [(9, None)]
 
 
 def test_a_table_that_came_back_hides_older_ones_of_its_former_name() -> None:
     """TiDB looks for the newest DROP of that name, whose table it finds again once it is dropped under another name."""
-    older = replace(DELETED, data="f_d_t__data_5", dropped_at=5)
+    older = replace(DELETED, stable_id="f_d_t__data_5", dropped_at=5)
     ddls = (ddl(12, "FLASHBACK TABLE t TO u"), ddl(13, "DROP TABLE u"), ddl(14, "FLASHBACK TABLE t TO w"))
     made = plan(dropped(*ddls, gone=(DELETED, older)), TableName("d", "w"))
     assert "rows of the restored table" in (block_reason(made) or "")
 
 
 def test_a_job_does_not_say_which_of_several_dropped_tables_comes_back() -> None:
-    older = replace(DELETED, data="f_d_t__data_5", dropped_at=5)
+    older = replace(DELETED, stable_id="f_d_t__data_5", dropped_at=5)
     by_job = ddl(12, "RECOVER TABLE BY JOB 105")
     assert plan(dropped(by_job)).state == replace(STATE, applied_tso=9)
     assert "rows of the restored table" in (block_reason(plan(dropped(by_job, gone=(DELETED, older)))) or "")
@@ -97,7 +97,9 @@ def test_rows_after_a_drop_without_a_create_are_of_a_table_with_older_rows() -> 
 def test_they_stay_blocked_when_the_table_is_resumed_and_until_it_is_made_anew() -> None:
     now = dropped()
     stop = restored(9)
-    resumed = TableState(name="", data="", version=-1, applied_tso=9, stop=replace(stop, needs_override=False))
+    resumed = TableState(
+        lake_name="", stable_id="", version=-1, applied_tso=9, stop=replace(stop, needs_override=False)
+    )
     now = replace(now, before=replace(now.before, tables={NAME: resumed}))
     now = replace(now, window=replace(now.window, rows={NAME: (ROWS,)}))
     assert plan(now).stop == stop
@@ -134,7 +136,7 @@ def test_truncated_table_comes_back_beside_the_new_one() -> None:
 
 
 def test_the_last_one_comes_back() -> None:
-    older = replace(DELETED, data="f_d_t__data_5", dropped_at=5)
+    older = replace(DELETED, stable_id="f_d_t__data_5", dropped_at=5)
     now = dropped(ddl(12, "RECOVER TABLE t"), gone=(DELETED, older))
     assert plan(now).state == replace(STATE, applied_tso=9)
     assert [each.dropped_at for each in plan_tables(now).recoverable] == [5, 9]
@@ -142,7 +144,7 @@ def test_the_last_one_comes_back() -> None:
 
 def test_a_table_of_that_name_is_in_the_way() -> None:
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "RECOVER TABLE t"),))
-    now = replace(now, before=replace(now.before, recoverable=(replace(DELETED, data="f_d_t__data_5"),)))
+    now = replace(now, before=replace(now.before, recoverable=(replace(DELETED, stable_id="f_d_t__data_5"),)))
     made = plan(now)
     assert "the table exists already" in (block_reason(made) or "")
 
@@ -204,7 +206,7 @@ def test_kept_table_that_was_blocked_at_its_drop_continues_when_it_is_recovered(
     (gone,) = plan_tables(stopped).recoverable
     assert (gone.start, gone.dropped_at) == (None, 16)
     state = replace(STATE, applied_tso=12, stop=plan(stopped).stop)
-    unknown = Recoverable(name=NAME, data="", version=-1, dropped_at=16)
+    unknown = Recoverable(name=NAME, stable_id="", version=-1, dropped_at=16)
     now = replace(stopped, before=Published(tso=20, tables={NAME: state}, recoverable=(unknown,)), blocking_points={})
     assert block_reason(plan(replace(now, tso=30))) == "TiDB dropped it at 16 (on_drop: keep)"
     back = replace(now, window=replace(now.window, ddls=(*now.window.ddls, ddl(22, "RECOVER TABLE t"))), tso=30)
@@ -221,12 +223,12 @@ def test_dropped_table_is_not_recoverable_after_the_retention() -> None:
 
 def exchange(sql: str = PARTED, plain: Definition = PLAIN, query: str = EXCHANGED, **more: object) -> PlanningInput:
     """The window (10, 20] of a partitioned table t and a plain one, u, whose rows they exchange at 17."""
-    other = TableState(name="f_d_u", data=plain.data, version=2, applied_tso=10)
+    other = TableState(lake_name="f_d_u", stable_id=plain.stable_id, version=2, applied_tso=10)
     now = planning_input(ROWS, known=definition(sql=sql), state=STATE, ddls=(ddl(17, query),), **more)  # type: ignore[arg-type]
     return replace(
         now,
         before=replace(now.before, tables={NAME: STATE, U: other}),
-        known={**now.known, plain.data: plain},
+        known={**now.known, plain.stable_id: plain},
         window=replace(now.window, rows={NAME: (ROWS, replace(ROWS, first=18)), U: (ROWS,)}),
     )
 
@@ -236,7 +238,7 @@ def test_exchange_partition_is_one_step_in_both_plans() -> None:
     partitioned, plain = plan(now), plan(now, U)
     step = partitioned.steps[1]
     assert isinstance(step, ExchangeRows)
-    assert (step.partitioned, step.plain, step.part.high) == (DATA, PLAIN.data, "9")
+    assert (step.partitioned, step.plain, step.part.high) == (DATA, PLAIN.stable_id, "9")
     assert plain.steps[1] == step
     assert [steps(each) for each in (partitioned, plain)] == [[("M", 17), ("E", 17), ("M", 20)]] * 2
     assert (block_reason(partitioned), block_reason(plain)) == (None, None)
@@ -308,7 +310,7 @@ def caught_up(*ddls: DdlEvent) -> PlanningInput:
     now = exchange()
     waiting = replace(now.before.tables[U], applied_tso=17, stop=plan(exchange(hold=quarantined(12)), U).stop)
     tables = {NAME: replace(STATE, applied_tso=12, stop=quarantined(12).stop), U: waiting}
-    gone = Recoverable(name=U, data="", version=-1, dropped_at=18)
+    gone = Recoverable(name=U, stable_id="", version=-1, dropped_at=18)
     window = replace(now.window, ddls=(*now.window.ddls, ddl(18, "TRUNCATE TABLE u", "u"), *ddls))
     return replace(now, before=Published(tso=20, tables=tables, recoverable=(gone,)), window=window, tso=30)
 

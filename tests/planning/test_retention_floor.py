@@ -17,7 +17,7 @@ T, U = TableName("d", "t"), TableName("d", "u")
 
 def state(applied_tso: int, kind: StopKind | None = None) -> TableState:
     stop = None if kind is None else StopReason(kind=kind, commit_ts=applied_tso, needs_override=True)
-    return TableState(name="f_d_t", data="f_d_t__data", version=1, applied_tso=applied_tso, stop=stop)
+    return TableState(lake_name="f_d_t", stable_id="f_d_t__data", version=1, applied_tso=applied_tso, stop=stop)
 
 
 def published(**tables: TableState) -> Published:

@@ -91,7 +91,7 @@ def test_milliseconds_are_no_microseconds() -> None:
 
 
 def test_rows_of_both_kinds_are_not_read_together() -> None:
-    known = replace(definition(0, SQL), data=DATA)
+    known = replace(definition(0, SQL), stable_id=DATA)
     later = replace(UNDECLARED, first=18, last=18)
     made = plan(planning_input(rows("bigint", n="decimal"), later, known=known, state=STATE))
     assert (made.through, needs_override(made)) == (10, False)

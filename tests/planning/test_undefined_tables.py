@@ -50,7 +50,7 @@ def window(
 def published(made: TablePlan, *, resumed: bool = False) -> TableState:
     assert made.stop
     stop = replace(made.stop, needs_override=made.stop.needs_override and not resumed)
-    return TableState(name="", data="", version=-1, applied_tso=made.through, ddls=made.ddls, stop=stop)
+    return TableState(lake_name="", stable_id="", version=-1, applied_tso=made.through, ddls=made.ddls, stop=stop)
 
 
 def following(
@@ -93,7 +93,7 @@ def test_a_name_that_a_table_had_before_the_window_is_reused_from_its_rows_on() 
     """Replayed rows from before are of the other one. In mode eventual earlier rows may come later."""
     now = window(rows=(group(NAME, 15),))
     for batches, named_at in ((None, 14), ((3, 4), 0)):
-        before = [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
+        before = [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
         made = plan(replace(now, batches=batches, naming=Naming(feed="f", history=partial(list, before))))
         assert made.definition is not None
         assert made.definition.named_at == named_at
@@ -166,7 +166,7 @@ def test_table_with_unknown_rows_does_not_begin_with_the_next_ones(now: Planning
 
 
 def test_recover_at_the_watermark_restores_no_older_table() -> None:
-    older = Recoverable(name=NAME, data=DATA, version=4, dropped_at=5)
+    older = Recoverable(name=NAME, stable_id=DATA, version=4, dropped_at=5)
     now = window(RECOVER)
     again = following(now, plan(now))
     again = replace(again, before=replace(again.before, recoverable=(older,)), known={DATA: KNOWN})

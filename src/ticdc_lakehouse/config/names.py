@@ -7,7 +7,7 @@ from itertools import combinations
 
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.table_filter import TableFilter
-from ticdc_lakehouse.planning.naming import lake_name
+from ticdc_lakehouse.planning.naming import templated_lake_name
 from ticdc_lakehouse.policy import NAME_TEMPLATE
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
@@ -27,7 +27,9 @@ def known_names(feed: str, gold: Gold, tables: TableFilter, schema_tables: Itera
     plain = (pattern for pattern in tables.include if not {"*", "?"} & set(pattern))
     included = (TableName(database, table) for database, _, table in (pattern.partition(".") for pattern in plain))
     names = {table.name for table in schema_tables} | set(included)
-    return feed, {name: lake_name(gold.schema, gold.name, feed, name) for name in names if tables.matches(*name)}
+    return feed, {
+        name: templated_lake_name(gold.schema, gold.name, feed, name) for name in names if tables.matches(*name)
+    }
 
 
 def clashes(feeds: Iterable[NamesOfFeed]) -> Iterator[str]:

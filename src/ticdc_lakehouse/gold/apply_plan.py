@@ -39,11 +39,11 @@ def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]:
     """Do the steps of plans, of tables that exchange rows in turns by commit_ts. A step that cannot be done leaves its
     table blocked at its last correct state."""
     tables = [begin(run, plan, plan.start, alone=len(plans) == 1) for plan in plans if plan.start is not None]
-    by_id = {table.data: table for table in tables}
+    by_id = {table.stable_id: table for table in tables}
     turns = [(turn_of(step), table, step) for table in tables for step in table.plan.steps]
     for _, table, step in sorted(turns, key=itemgetter(0)):
         if isinstance(step, ExchangeRows):
-            _exchange([by_id[data] for data in (step.partitioned, step.plain) if data in by_id], step)
+            _exchange([by_id[each] for each in (step.partitioned, step.plain) if each in by_id], step)
         else:
             table.apply(step)
     without_table = [_outcome_without_table(plan) for plan in plans if plan.start is None]
@@ -75,8 +75,8 @@ def _exchange(tables: Sequence[TableExecution], step: ExchangeRows) -> None:
 def _outcome(table: TableExecution) -> TableOutcome:
     plan = table.end()
     state = TableState(
-        name=plan.view,
-        data=table.data,
+        lake_name=plan.lake_name,
+        stable_id=table.stable_id,
         version=table.version,
         applied_tso=plan.through,
         ddls=plan.ddls,
@@ -98,5 +98,5 @@ def _outcome(table: TableExecution) -> TableOutcome:
 
 def _outcome_without_table(plan: TablePlan) -> TableOutcome:
     """Of a table whose columns are unknown yet."""
-    state = TableState(name="", data="", version=-1, applied_tso=plan.through, stop=plan.stop)
+    state = TableState(lake_name="", stable_id="", version=-1, applied_tso=plan.through, stop=plan.stop)
     return TableOutcome(name=plan.name, state=state, dropped_at=plan.dropped_at)

@@ -35,7 +35,7 @@ def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, Ta
     """Create or replace the feed's view over what analysts read of these tables, except those that show dates as
     texts."""
     counted, layer = (each for each in tables if _counted(config, *each)), analysts_layer(config)
-    counts = [_count_sql(table, lake.table(layer, state.name)) for table, state in counted]
+    counts = [_count_sql(table, lake.table(layer, state.lake_name)) for table, state in counted]
     comment = f"Values of changefeed {config.feed} that their columns' types cannot hold: exact in {IRREGULAR}"
     query = " UNION ALL ".join(counts) or _NONE
     lake.view(Layer.OPS, f"{config.feed}_irregular", _COLUMNS, query, comment=comment)

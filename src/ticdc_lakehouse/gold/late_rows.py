@@ -46,14 +46,14 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
     points = {}
     for *texts, rows, first in found:
         name = TableName(*texts)
-        points[name] = blocking_point(rows, tuple(first), before.tso, gone, _own_since(before, name))
+        points[name] = blocking_point(rows, tuple(first), before.tso, gone, _mergeable_since(before, name))
     return points
 
 
-def _own_since(before: Published, name: TableName) -> int:
+def _mergeable_since(before: Published, name: TableName) -> int:
     """The commit_ts from which on late rows of a published table can be merged."""
     definition = before.definition_of(name)
-    return 0 if definition is None else definition.own_since
+    return 0 if definition is None else definition.mergeable_since
 
 
 def late_ddls(

@@ -34,7 +34,7 @@ from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, typed_columns
 
 ID, FEED = "ticdc.id", "ticdc.feed"
-"""Properties of a live table: its stable id (``TableState.data``) and its feed, which a RENAME does not change."""
+"""Properties of a live table: its stable id (``TableState.stable_id``) and its feed, which a RENAME does not change."""
 
 _ABANDONED_AFTER = timedelta(days=1)
 _MOST_CLUSTERING_COLUMNS = 4
@@ -121,13 +121,13 @@ def create_live_table(
     name: str,
     table: Table,
     *,
-    data: str,
+    stable_id: str,
     config: GoldConfig,
     rows: DataFrame | None = None,
 ) -> None:
     """Create a table's live table in one commit: with these rows, which have its columns, or empty."""
     columns = live_columns(table, tombstones=config.mode is Mode.EVENTUAL)
-    clauses = layout_sql(table, columns, _first_properties(table, data, config))
+    clauses = layout_sql(table, columns, _first_properties(table, stable_id, config))
     lake.remove_abandoned(Layer.LIVE, name)
     created, where = f"CREATE TABLE {lake.table(Layer.LIVE, name)}", lake.location(Layer.LIVE, name)
     if rows is None:
@@ -150,7 +150,7 @@ def update_comment(lake: Lake, config: GoldConfig, name: str, table: Table) -> N
         _tag(lake, live, config.feed, table)
 
 
-def _first_properties(table: Table, data: str, config: GoldConfig) -> dict[str, str]:
+def _first_properties(table: Table, stable_id: str, config: GoldConfig) -> dict[str, str]:
     """The properties with which a live table is created."""
     return {
         "delta.columnMapping.mode": "name",
@@ -160,7 +160,7 @@ def _first_properties(table: Table, data: str, config: GoldConfig) -> dict[str, 
         "delta.feature.timestampNtz": "supported",
         **config.table_properties(table.database, table.table),
         **retention_properties(config.retention_days),
-        ID: data,
+        ID: stable_id,
         FEED: config.feed,
     }
 
@@ -242,12 +242,12 @@ def properties_sql(properties: Mapping[str, str]) -> str:
 
 def live_names(tables: Iterable[TableState]) -> dict[str, str]:
     """Stable id to name of the live tables that are published; another one is called `dropped_name`."""
-    return {state.data: state.name for state in tables if state.version >= 0}
+    return {state.stable_id: state.lake_name for state in tables if state.version >= 0}
 
 
-def live_name(names: Mapping[str, str], data: str) -> str:
-    """The name that the live table with the id ``data`` has where ``names`` are published."""
-    return names.get(data, dropped_name(data))
+def live_name(names: Mapping[str, str], stable_id: str) -> str:
+    """The name that the live table with this stable id has where ``names`` are published."""
+    return names.get(stable_id, dropped_name(stable_id))
 
 
 def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
@@ -260,8 +260,8 @@ def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[st
     published = set(known)
     parts = {schema_part(name) for name in (*names.values(), *published)}
     found = [name for part in sorted(parts) for name in lake.tables(Layer.LIVE, part)]
-    places = {name: data for name in found if (data := id_of(lake, name, feed)) is not None}
-    targets = {name: live_name(names, data) for name, data in places.items() if data in published}
+    places = {name: stable_id for name in found if (stable_id := id_of(lake, name, feed)) is not None}
+    targets = {name: live_name(names, each) for name, each in places.items() if each in published}
     renames = {old: new for old, new in targets.items() if old != new}
     for name in places.keys() - targets.keys():
         if name in renames.values() or _is_abandoned(lake, name):
@@ -282,7 +282,7 @@ def _is_abandoned(lake: Lake, name: str) -> bool:
 
 def has_published_names(lake: Reader, names: Mapping[str, str]) -> bool:
     """Whether the live tables have their published names; not after a run that died between publishing and renaming."""
-    return all(id_of(lake, name) == data for data, name in names.items())
+    return all(id_of(lake, name) == stable_id for stable_id, name in names.items())
 
 
 def id_of(lake: Reader, name: str, feed: str | None = None) -> str | None:

@@ -30,7 +30,7 @@ from ticdc_lakehouse.gold.live_table import (
     retention_properties,
 )
 from ticdc_lakehouse.gold.publication import publish_versions
-from ticdc_lakehouse.gold.state import data_tables, forget_states, published, published_in
+from ticdc_lakehouse.gold.state import forget_states, published, published_ids, published_in
 from ticdc_lakehouse.gold.state_tables import (
     TABLE_STATES,
     WINDOWS,
@@ -79,25 +79,25 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     since = (now or datetime.now(UTC)) - timedelta(days=days)
     since = max(since, kept_since(lake, feed) or since)
     first = _first_shown(lake, feed, since)
-    known = data_tables(lake, feed)  # first: what gold publishes meanwhile is none of it
+    known = published_ids(lake, feed)  # first: what gold publishes meanwhile is none of it
     needed = _needed(lake, feed, first, days)
     unneeded = sorted(known - needed)
     before = published(lake, feed)
     names = live_names(before.tables.values())
     # Else, after a run that died before it renamed, one table would be put back to a version of another.
     views.restore_names(lake, config, before)
-    given = {state.data: config.table_properties(*name) for name, state in before.tables.items()}
-    unreadable = [name for data in unneeded if lake.exists(Layer.LIVE, name := live_name(names, data))]
+    given = {state.stable_id: config.table_properties(*name) for name, state in before.tables.items()}
+    unreadable = [name for each in unneeded if lake.exists(Layer.LIVE, name := live_name(names, each))]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
     commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
     with closing(commits):
-        found = {state.data: _restore(commits, state) for state in before.tables.values() if state.version >= 0}
+        found = {state.stable_id: _restore(commits, state) for state in before.tables.values() if state.version >= 0}
     for name in unreadable:
         lake.drop(Layer.LIVE, name)
-    kept = [data for data in sorted(needed) if lake.exists(Layer.LIVE, live_name(names, data))]
-    for data in kept:
-        _compact(lake, live_name(names, data), given.get(data, {}), days)
-    newest = {data: own_version(lake, live_name(names, data), at, commits.run) for data, at in found.items()}
+    kept = [each for each in sorted(needed) if lake.exists(Layer.LIVE, live_name(names, each))]
+    for each in kept:
+        _compact(lake, live_name(names, each), given.get(each, {}), days)
+    newest = {each: own_version(lake, live_name(names, each), at, commits.run) for each, at in found.items()}
     _pin(lake, config, before, newest)
     forget_states(lake, feed, first)
     _compact_shared(lake, feed)
@@ -107,9 +107,9 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
 def _restore(commits: Commits, state: TableState) -> int:
     """Put a live table back to its published version, and return the one that was the newest. What a dead run wrote
     since goes first: VACUUM may delete the files that it replaced, which a blocked table shows for long."""
-    newest, others = commits_since(commits.lake, state.name, state.version)
+    newest, others = commits_since(commits.lake, state.lake_name, state.version)
     if others:
-        restore(commits.at(state.applied_tso), state.name, state.version)
+        restore(commits.at(state.applied_tso), state.lake_name, state.version)
     return newest
 
 
@@ -140,7 +140,7 @@ def _compact_shared(lake: Lake, feed: str) -> None:
 
 def _pin(lake: Lake, config: GoldConfig, before: Published, newest: Mapping[str, int]) -> None:
     """Publish the newest versions, by stable id: they have the rows of the published ones."""
-    if any(newest.get(state.data, state.version) != state.version for state in before.tables.values()):
+    if any(newest.get(state.stable_id, state.version) != state.version for state in before.tables.values()):
         publish_versions(lake, config, before, newest)
 
 
@@ -158,8 +158,8 @@ def _needed(lake: Lake, feed: str, first: int, days: int) -> set[str]:
     found = {row["data"] for row in later.select("data").distinct().collect()}
     now = published(lake, feed)
     shown = published_in(lake, feed, first).tables if now.number else {}
-    recoverable = {gone.data for gone in still_recoverable(now, now.tso, days)}
-    current = {state.data for state in (*shown.values(), *now.tables.values())}
+    recoverable = {gone.stable_id for gone in still_recoverable(now, now.tso, days)}
+    current = {state.stable_id for state in (*shown.values(), *now.tables.values())}
     return (found | recoverable | current) - {"", None}
 
 

@@ -23,7 +23,9 @@ def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE, schema_template
     def history() -> Iterable[NameInUse]:
         rows = lake.spark.sql(definitions_sql(lake)).select("feed", "database", "table", "name", "data", "named_at")
         for row in rows.distinct().collect():
-            yield NameInUse(feed=row[0], table=TableName(row[1], row[2]), name=row[3], data=row[4], named_at=row[5])
+            yield NameInUse(
+                feed=row[0], table=TableName(row[1], row[2]), lake_name=row[3], stable_id=row[4], named_at=row[5]
+            )
 
     def is_feed(name: str) -> bool:
         return lake.exists(Layer.BRONZE, messages_table(name))
@@ -35,7 +37,7 @@ def check_schemas(config: GoldConfig, before: Published) -> None:
     """Raise ConfigError if the feed's tables were published in other schemas than ``gold.schema`` says now."""
     for table, state in before.tables.items():
         wanted = templated_part(config.schema_template, config.feed, table.database)
-        if state.name and (found := schema_part(state.name)) != wanted:
+        if state.lake_name and (found := schema_part(state.lake_name)) != wanted:
             raise ConfigError(
                 f"feed {config.feed}: gold.schema: table {table} was published with {found!r}, and no catalog moves "
                 f"a table to another schema; use a new feed name for {config.schema_template!r}"

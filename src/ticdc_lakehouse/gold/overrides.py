@@ -1,4 +1,4 @@
-"""What people decide about blocked tables, and why: rows of ``ops.overrides``.
+"""Overrides of blocked tables, each with its reason: rows of ``ops.overrides``.
 
 An override is published as a window of its own, whose number orders it among others.
 """
@@ -22,7 +22,7 @@ from ticdc_lakehouse.silver.retention import retention_floor
 
 
 class Action(StrEnum):
-    """What was decided."""
+    """What an override does."""
 
     SKIP_DDL = "skip-ddl"
     """Skip the DDL at which the table is blocked."""
@@ -34,7 +34,7 @@ REPAIR = "repair"
 """The action of an override that ``verify-source --repair`` records: rows were read again from TiDB at commit_ts."""
 
 
-def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> TableState:
+def override(lake: Lake, feed: str, table: str, action: Action, reason: str) -> TableState:
     """Record an override for ``database.table``, and let the next run of gold try it again. Gives its state before.
 
     Raises ConfigError for a table that is not blocked, or not by a DDL, for one that TiDB dropped, whose changes since
@@ -57,7 +57,7 @@ def blocked_table(
 ) -> tuple[TableName, TableState, StopReason]:
     """The table ``database.table``, its published state, and why it is blocked. Creates nothing.
 
-    Raises ConfigError as `decide`.
+    Raises ConfigError as `override`.
     """
     name, state, stop = _blocked(before, feed, table)
     if action is Action.SKIP_DDL and not stop.of_ddl:
@@ -124,10 +124,10 @@ def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, in
     blocked = {name: state for name, state in before.tables.items() if state.stop is not None}
     if not blocked:
         return frozenset()
-    decided = [row for row in _published_overrides(lake, feed) if row["action"] != REPAIR]
-    newest = {(_name(row), row["commit_ts"]): row["action"] for row in decided}
+    overrides = [row for row in _published_overrides(lake, feed) if row["action"] != REPAIR]
+    newest = {(_name(row), row["commit_ts"]): row["action"] for row in overrides}
     skips = [key for key, action in newest.items() if action == Action.SKIP_DDL.value]
-    return frozenset((blocked[name].data, commit_ts) for name, commit_ts in skips if name in blocked)
+    return frozenset((blocked[name].stable_id, commit_ts) for name, commit_ts in skips if name in blocked)
 
 
 def _name(row: Values) -> TableName:

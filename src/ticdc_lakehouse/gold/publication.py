@@ -32,7 +32,7 @@ def publish(
     renames = _renames(before, now, outcomes)
     kept = [outcome for outcome in outcomes if outcome.dropped_at is None]
     shown = [o for o in kept if o.new_definitions or _view_changes(before.tables.get(o.name), o.state)]
-    gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()} - {""}
+    gone = {s.lake_name for s in before.tables.values()} - {s.lake_name for s in now.tables.values()} - {""}
     changes = bool(shown or gone or renames)
     if changes:
         views.mark_stale(lake, config.feed)
@@ -57,7 +57,8 @@ def publish_versions(
     """Publishes other versions of live tables, by stable id, at the same watermark, and refreshes the views. Returns
     what is published. ``run`` and the errors are those of `state.commit_window`."""
     tables = {
-        name: replace(table, version=versions.get(table.data, table.version)) for name, table in before.tables.items()
+        name: replace(table, version=versions.get(table.stable_id, table.version))
+        for name, table in before.tables.items()
     }
     views.mark_stale(lake, config.feed)
     after = state.commit_window(lake, config.feed, before, replace(before, tables=tables), (), 0, run=run)
@@ -69,21 +70,22 @@ def _renames(before: Published, now: Published, outcomes: Iterable[TableOutcome]
     """The live tables whose names the window changes: of tables that were renamed or dropped, and of those that were
     made while another table had their name."""
     current = live_names(before.tables.values())
-    current |= {outcome.state.data: outcome.live for outcome in outcomes if outcome.state.version >= 0}
+    current |= {outcome.state.stable_id: outcome.live for outcome in outcomes if outcome.state.version >= 0}
     published = live_names(now.tables.values())
-    return {name: new for data, name in current.items() if (new := live_name(published, data)) != name}
+    return {name: new for stable_id, name in current.items() if (new := live_name(published, stable_id)) != name}
 
 
 def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: TableOutcome) -> None:
     if outcome.definition is None:
         return
-    name, table = outcome.state.name, outcome.definition.table.named(outcome.name)
+    name, table = outcome.state.lake_name, outcome.definition.table.named(outcome.name)
     old = before.tables.get(outcome.name)
-    same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.new_definitions
+    same = old is not None and (old.lake_name, old.stop) == (name, outcome.state.stop) and not outcome.new_definitions
     views.gold_view(lake, config, table, outcome.state, same_comment=same)
-    if outcome.new_definitions or old is None or old.name != name:
+    if outcome.new_definitions or old is None or old.lake_name != name:
         views.silver_view(lake, config, name, table)
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:
-    return old is None or (old.name, old.data, old.version, old.stop) != (new.name, new.data, new.version, new.stop)
+    shown = None if old is None else (old.lake_name, old.stable_id, old.version, old.stop)
+    return shown != (new.lake_name, new.stable_id, new.version, new.stop)

@@ -31,11 +31,11 @@ class GoldRun:
     """Whether this process wrote the published state and nothing failed since: then no run has died on a live table, or
     the first commit to it shows that one has (`own_version`)."""
 
-    def live(self, plan: TablePlan, data: str) -> str:
+    def live(self, plan: TablePlan, stable_id: str) -> str:
         """The name of a plan's live table until the window is published. One whose name another table has now is made
         under its id."""
-        if data in self.names or (plan.state is not None and plan.state.version >= 0):
-            return live_name(self.names, data)
+        if stable_id in self.names or (plan.state is not None and plan.state.version >= 0):
+            return live_name(self.names, stable_id)
         if plan.dropped_at is not None:
-            return dropped_name(data)
-        return data if plan.view in self.names.values() else plan.view
+            return dropped_name(stable_id)
+        return stable_id if plan.lake_name in self.names.values() else plan.lake_name

@@ -136,12 +136,12 @@ def _definitions(lake: Reader, feed: str, states: Iterable[Values]) -> dict[str,
     numbers = ", ".join(str(number) for number in sorted({number for _, number, _ in wanted}))
     rows = values_of(lake, DEFINITIONS, feed, f"number IN ({numbers})")
     there = [row for row in rows if (row["data"], row["number"], row["run"]) in wanted]
-    return _newest_by_data(definition_from(row) for row in sorted(there, key=lambda row: int(row["place"])))
+    return _newest_by_id(definition_from(row) for row in sorted(there, key=lambda row: int(row["place"])))
 
 
-def _newest_by_data(definitions: Iterable[Definition]) -> dict[str, Definition]:
+def _newest_by_id(definitions: Iterable[Definition]) -> dict[str, Definition]:
     """Several DDLs may share a commit_ts: the last one of them holds."""
-    return {definition.data: definition for definition in sorted(definitions, key=lambda each: each.commit_ts)}
+    return {definition.stable_id: definition for definition in sorted(definitions, key=lambda each: each.commit_ts)}
 
 
 def commit_window(
@@ -190,9 +190,9 @@ def rows_to_publish(
 
 def _kept(before: Published, now: Published, new: Iterable[Definition]) -> dict[str, Definition]:
     """The definitions of the existing tables."""
-    data = {state.data for state in now.tables.values()} | {gone.data for gone in now.recoverable}
-    newest_definitions = _newest_by_data([*before.definitions.values(), *new])
-    return {name: definition for name, definition in newest_definitions.items() if name in data}
+    ids = {state.stable_id for state in now.tables.values()} | {gone.stable_id for gone in now.recoverable}
+    newest_definitions = _newest_by_id([*before.definitions.values(), *new])
+    return {each: definition for each, definition in newest_definitions.items() if each in ids}
 
 
 def _changed_rows(identity: Identity, before: Published, after: Published) -> list[dict[str, object]]:
@@ -204,11 +204,11 @@ def _changed_rows(identity: Identity, before: Published, after: Published) -> li
 
 def _rows_of_states(identity: Identity, now: Published) -> dict[_Key, dict[str, object]]:
     rows: dict[_Key, dict[str, object]] = {
-        (name, None): state_row(identity, name, state, now.definitions.get(state.data), now.tso)
+        (name, None): state_row(identity, name, state, now.definitions.get(state.stable_id), now.tso)
         for name, state in now.tables.items()
     }
     for gone in now.recoverable:
-        rows[gone.name, gone.dropped_at] = recoverable_row(identity, gone, now.definitions.get(gone.data))
+        rows[gone.name, gone.dropped_at] = recoverable_row(identity, gone, now.definitions.get(gone.stable_id))
     return rows
 
 
@@ -248,7 +248,7 @@ def published_feeds(lake: Reader) -> list[str]:
     return sorted(row["feed"] for row in lake.rows(f"SELECT DISTINCT feed FROM {lake.table(Layer.OPS, WINDOWS)}"))
 
 
-def data_tables(lake: Lake, feed: str) -> set[str]:
+def published_ids(lake: Lake, feed: str) -> set[str]:
     """The Delta tables that a feed's rows ever lay in."""
     return {row["data"] for row in lake.spark.sql(definitions_sql(lake, feed)).select("data").distinct().collect()}
 

@@ -182,8 +182,8 @@ def state_row(
         database=name[0],
         table=name[1],
         removed=False,
-        name=state.name,
-        data=state.data,
+        name=state.lake_name,
+        data=state.stable_id,
         version=state.version,
         applied_tso=None if state.applied_tso == tso else state.applied_tso,
         ddls=list(state.ddls),
@@ -200,7 +200,7 @@ def recoverable_row(identity: Identity, gone: Recoverable, definition: Definitio
         table=gone.name[1],
         dropped_at=gone.dropped_at,
         removed=False,
-        data=gone.data,
+        data=gone.stable_id,
         version=gone.version,
         **_defined(definition),
     )
@@ -220,8 +220,8 @@ def _defined(definition: Definition | None) -> dict[str, object]:
 def state_from(row: Values, tso: int) -> TableState:
     """Inverse of `state_row`."""
     return TableState(
-        name=row["name"],
-        data=row["data"],
+        lake_name=row["name"],
+        stable_id=row["data"],
         version=row["version"],
         applied_tso=tso if row["applied_tso"] is None else row["applied_tso"],
         ddls=tuple(row["ddls"]),
@@ -232,7 +232,7 @@ def state_from(row: Values, tso: int) -> TableState:
 def recoverable_from(row: Values) -> Recoverable:
     """Inverse of `recoverable_row`."""
     name = TableName(row["database"], row["table"])
-    return Recoverable(name=name, data=row["data"], version=row["version"], dropped_at=row["dropped_at"])
+    return Recoverable(name=name, stable_id=row["data"], version=row["version"], dropped_at=row["dropped_at"])
 
 
 def definition_row(identity: Identity, place: int, definition: Definition) -> dict[str, object]:
@@ -244,8 +244,8 @@ def definition_row(identity: Identity, place: int, definition: Definition) -> di
         table=table.table,
         commit_ts=definition.commit_ts,
         source=definition.origin.value,
-        name=definition.name,
-        data=definition.data,
+        name=definition.lake_name,
+        data=definition.stable_id,
         definition=table_to_json(table),
         named_at=definition.named_at,
     )
@@ -257,8 +257,8 @@ def definition_from(row: Values) -> Definition:
         table=table_from_json(row["definition"]),
         commit_ts=row["commit_ts"],
         origin=Origin(row["source"]),
-        name=row["name"],
-        data=row["data"],
+        lake_name=row["name"],
+        stable_id=row["data"],
         named_at=row["named_at"],
         number=row["number"],
         run=row["run"],

@@ -56,8 +56,8 @@ def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> T
     table = TableExecution(
         run=run,
         plan=plan,
-        data=start.data,
-        name=run.live(plan, start.data),
+        stable_id=start.stable_id,
+        name=run.live(plan, start.stable_id),
         table=start.table,
         version=version,
         tso=start.empty_at,
@@ -73,8 +73,7 @@ class TableExecution:
 
     run: GoldRun
     plan: TablePlan
-    data: str
-    """Its stable id."""
+    stable_id: str
     name: str
     table: Table
     version: int
@@ -248,7 +247,7 @@ class TableExecution:
         if self.run.lake.exists(Layer.LIVE, self.name):
             check_is_newest(self.run.lake, config.feed, self.run.number)
             drop_unpublished(self.run.lake, self.name, config.feed)
-        create_live_table(lake, self.name, self.table, data=self.data, config=config, rows=rows)
+        create_live_table(lake, self.name, self.table, stable_id=self.stable_id, config=config, rows=rows)
         self.version, self.created = 0, True
 
 

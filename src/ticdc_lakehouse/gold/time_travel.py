@@ -73,14 +73,14 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
     now, names = _state_and_names(lake, feed, tso)
     readable = {text: now.tables[key] for text, key in by_text(now.tables).items() if now.tables[key].version >= 0}
     with ThreadPoolExecutor() as pool:  # the catalog's answers, two or three a table, are waited for
-        rows = pool.map(lambda state: _rows(lake, feed, live_name(names, state.data), state), readable.values())
+        rows = pool.map(lambda state: _rows(lake, feed, live_name(names, state.stable_id), state), readable.values())
         tables = dict(zip(readable, rows, strict=True))
     return AsOf(
         feed=feed,
         tso=now.tso,
         time=time_of(now.tso),
         tables=tables,
-        names={name: s.name.replace(".", "_") for name, s in readable.items()},
+        names={name: s.lake_name.replace(".", "_") for name, s in readable.items()},
         behind={name: s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
 
@@ -115,7 +115,7 @@ def _earliest_kept(lake: Lake, feed: str) -> int:
 def _rows(lake: Lake, feed: str, live: str, state: TableState) -> DataFrame:
     """The rows of a table in the live table of that name. A run that died between publishing a RENAME and renaming its
     live table leaves another table under the name: that is not read."""
-    if id_of(lake, live) != state.data:
+    if id_of(lake, live) != state.stable_id:
         raise ConfigError(
             f"as_of: feed {feed}: live table {live} has not got its published name yet: run gold of the feed, "
             "which finishes what an interrupted run began"

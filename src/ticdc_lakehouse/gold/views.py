@@ -14,7 +14,7 @@ from ticdc_lakehouse.catalog import VERSION, Lake, Layer
 from ticdc_lakehouse.gold import irregular, live_table
 from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, misnamed
 from ticdc_lakehouse.gold.merge import DELETED
-from ticdc_lakehouse.gold.state import data_tables, names_ever, published
+from ticdc_lakehouse.gold.state import names_ever, published, published_ids
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode, OnIrregular, Views
@@ -62,13 +62,13 @@ def gold_view(
     columns = [_shown(column, config.time_zone, as_text=as_text) for column in typed_columns(table)]
     if has_dates(table) and not as_text:
         columns.append(IRREGULAR)
-    source = lake.table(Layer.LIVE, live or state.name)
+    source = lake.table(Layer.LIVE, live or state.lake_name)
     comment = f"TiDB table {table.database}.{table.table} {_SHOWN[config.mode]}"
     if state.stop is not None:
         comment += f"; {'BLOCKED' if state.blocked else 'last rows'} at TSO {state.applied_tso}: {state.stop}"
     present = "" if config.mode is Mode.WATERMARKS else f" WHERE NOT {DELETED}"
     query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
-    lake.keep_view(Layer.GOLD, state.name, query, comment=comment, same_comment=same_comment)
+    lake.keep_view(Layer.GOLD, state.lake_name, query, comment=comment, same_comment=same_comment)
 
 
 def _dates_as_text(config: GoldConfig, table: Table) -> bool:
@@ -202,11 +202,11 @@ def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:
 
     The views are still those of before: so all live tables that have another name step aside first.
     """
-    renames = misnamed(lake, config.feed, live_names(now.tables.values()), data_tables(lake, config.feed))
+    renames = misnamed(lake, config.feed, live_names(now.tables.values()), published_ids(lake, config.feed))
     if not renames:
         return False
     config = replace(config, mode=now.mode)
-    lake.make_schemas(state.name for state in now.tables.values())
+    lake.make_schemas(state.lake_name for state in now.tables.values())
     tables = _with_rows(now)
     take_names(lake, config, lake.step_aside(Layer.LIVE, renames), tables)
     show(lake, config, now)
@@ -221,8 +221,8 @@ def take_names(
     then: a view may fail for moments, but never show the rows of another table that takes a name."""
     between = {name: live for live, name in arriving.items()}
     for table, state in shown:
-        if state.name in between:
-            gold_view(lake, config, table, state, live=between[state.name])
+        if state.lake_name in between:
+            gold_view(lake, config, table, state, live=between[state.lake_name])
     lake.take_names(Layer.LIVE, arriving)
 
 
@@ -231,14 +231,14 @@ def update_comments(
 ) -> None:
     """Let the comments of live tables that were renamed say which tables they are now."""
     for table, state in tables:
-        if state.name in renamed:
-            live_table.update_comment(lake, config, state.name, table)
+        if state.lake_name in renamed:
+            live_table.update_comment(lake, config, state.lake_name, table)
 
 
 def _with_rows(now: Published) -> list[tuple[Table, TableState]]:
     """The published tables that have a live table, as they are named now."""
     return [
-        (now.definitions[state.data].table.named(name), state)
+        (now.definitions[state.stable_id].table.named(name), state)
         for name, state in now.tables.items()
         if state.version >= 0
     ]
@@ -248,14 +248,14 @@ def show(lake: Lake, config: GoldConfig, now: Published) -> None:
     """Let views show what is published, in the mode in which it was, whatever the feed's file says since. Live tables
     must have their published names (`live_table.has_published_names`)."""
     config = replace(config, mode=now.mode)
-    lake.make_schemas(state.name for state in now.tables.values())
+    lake.make_schemas(state.lake_name for state in now.tables.values())
     shown = _with_rows(now)
     for table, state in shown:
         gold_view(lake, config, table, state)
-        silver_view(lake, config, state.name, table)
+        silver_view(lake, config, state.lake_name, table)
     irregular.create_view(lake, config, shown)
     ever = names_ever(lake, config.feed)
-    drop(lake, ever - {state.name for state in now.tables.values()})
+    drop(lake, ever - {state.lake_name for state in now.tables.values()})
     if config.views is Views.NONE:
         drop(lake, ever, layers=(Layer.GOLD,))
     mark_current(lake, config, now.tables)

@@ -141,7 +141,7 @@ def _apply_window(
         return _nothing_applied(config, start, restart), False
     planning_input = _planning_input(lake, config, start, restart)
     plan, row_changes = plan_tables(planning_input), planning_input.window.row_changes
-    lake.make_schemas(table.view for table in plan.tables)
+    lake.make_schemas(table.lake_name for table in plan.tables)
     run = _gold_run(lake, config, start, restart, source)
     with closing(run.commits), generated_code(lake.spark, row_changes):
         outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
@@ -184,7 +184,10 @@ def _gold_run(
         lake=lake,
         config=config,
         commits=Commits(lake=lake, feed=config.feed, run=str(uuid4())),
-        names={**live_names(before.tables.values()), **{state.data: state.data for state in restart.tables.values()}},
+        names={
+            **live_names(before.tables.values()),
+            **{state.stable_id: state.stable_id for state in restart.tables.values()},
+        },
         number=before.number,
         source=source,
         undisturbed=start.undisturbed,
@@ -235,7 +238,7 @@ def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart
     """What the window's plan follows from. Tables of ``restart`` are in the place of those that were published."""
     feed, names = config.feed, naming(lake, config.feed, config.name_template, config.schema_template)
     for definition in restart.definitions:
-        names.reserve(definition.data)
+        names.reserve(definition.stable_id)
     before = replace(start.before, tables={**start.before.tables, **restart.tables})
     complete, tso = start.completeness, start.tso
     eventual = config.mode is Mode.EVENTUAL
@@ -249,7 +252,7 @@ def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart
     return PlanningInput(
         config=config,
         before=before,
-        known={**before.definitions, **{definition.data: definition for definition in restart.definitions}},
+        known={**before.definitions, **{definition.stable_id: definition for definition in restart.definitions}},
         window=window,
         blocking_points=complete.blocking_points,
         tso=tso,
@@ -264,7 +267,7 @@ def _late(
     lake: Lake, feed: str, before: Published, complete: Completeness, names: Naming
 ) -> dict[TableName, BlockingPoint]:
     """The tables that lack rows or DDLs which came late."""
-    points = late_ddls(lake, feed, before, complete.batch, names.data_at) if complete.late_ddls else {}
+    points = late_ddls(lake, feed, before, complete.batch, names.ids_named_at) if complete.late_ddls else {}
     rows = late_rows(lake, feed, before, complete.batch) if complete.late_rows else {}
     for name, point in rows.items():
         keep_earliest(points, name, point)
@@ -293,28 +296,28 @@ def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]
     started, feed = time.monotonic(), run.config.feed
     outcomes = apply_plans(run, plans)
     seconds = round(time.monotonic() - started, 3)
-    known = {plan.state.data: plan.state.stop for plan in plans if plan.state is not None}
+    known = {plan.state.stable_id: plan.state.stop for plan in plans if plan.state is not None}
     for outcome in outcomes:
         table, state = ".".join(outcome.name), outcome.state
         if outcome.merged or outcome.new_definitions:
             log("gold", "table applied", feed=feed, table=table, tso=state.applied_tso, seconds=seconds)
         if state.blocked:
             # Once: a loop would warn of it every few seconds.
-            tell = log if known.get(state.data) == state.stop else warn
+            tell = log if known.get(state.stable_id) == state.stop else warn
             tell("gold", "table blocked", feed=feed, table=table, tso=state.applied_tso, reason=state.stop)
     return outcomes
 
 
 def _with_definitions(outcomes: list[TableOutcome], definitions: Iterable[Definition]) -> list[TableOutcome]:
     """Outcomes, with definitions that are new though the window did not find them."""
-    by_data = {definition.data: (definition,) for definition in definitions}
-    return [replace(o, new_definitions=(*by_data.get(o.state.data, ()), *o.new_definitions)) for o in outcomes]
+    by_id = {definition.stable_id: (definition,) for definition in definitions}
+    return [replace(o, new_definitions=(*by_id.get(o.state.stable_id, ()), *o.new_definitions)) for o in outcomes]
 
 
 def _recoverable(outcome: TableOutcome, dropped_at: int) -> Recoverable:
     state = outcome.state
     version = -1 if state.stop is not None else state.version
-    return Recoverable(name=outcome.name, data=state.data, version=version, dropped_at=dropped_at)
+    return Recoverable(name=outcome.name, stable_id=state.stable_id, version=version, dropped_at=dropped_at)
 
 
 def _tables_by_topic(*some: Mapping[str, frozenset[TableName]]) -> dict[str, frozenset[TableName]]:

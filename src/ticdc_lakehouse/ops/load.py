@@ -28,7 +28,7 @@ from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.naming import naming
-from ticdc_lakehouse.gold.state import data_tables, published
+from ticdc_lakehouse.gold.state import published, published_ids
 from ticdc_lakehouse.gold.time_zones import check_time_zones
 from ticdc_lakehouse.ops.clock_turns import is_ambiguous_sql, turned_back
 from ticdc_lakehouse.ops.dumpling.ends import check_ends
@@ -100,7 +100,7 @@ def load(
         loader = ExportLoader(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
         definitions = loader.definitions(tables, before)
         check_ends(lake.spark, export, [export.tables[name] for name in tables])
-        lake.make_schemas(definition.name for definition in definitions)
+        lake.make_schemas(definition.lake_name for definition in definitions)
         rows = {definition.table.name: loader.write_rows(definition) for definition in definitions}
         states = {definition.table.name: loader.initial_state(definition) for definition in definitions}
     restart = Restart(tables=states, definitions=tuple(definitions))
@@ -139,7 +139,7 @@ class ExportLoader:
         """The exported tables' definitions. Raises ConfigError for an export at another TSO than gold needs, and one
         for all tables whose rows have no place in gold."""
         self._check_reached(before)
-        taken = data_tables(self.lake, self.config.feed)
+        taken = published_ids(self.lake, self.config.feed)
         names = naming(self.lake, self.config.feed, self.config.name_template, self.config.schema_template)
         renames = self._renames(before)
         return all_problems(tables, lambda name: self._definition(name, before, renames, taken, names))
@@ -173,22 +173,24 @@ class ExportLoader:
         if named_at > tso:
             at = with_time(named_at)
             raise ConfigError(f"{what} was created, renamed or truncated later, at {at}: {_AGAIN}")
-        if newest is None and not _awaits_export(before, name, tso) and names.data_of_name(name):
+        if newest is None and not _awaits_export(before, name, tso) and names.ids_named(name):
             raise ConfigError(f"{what} was renamed or dropped since, or another table had its name: {_AGAIN}")
         table = _with_enum_representation(self.export.tables[name].definition, newest)
         for column in table.columns:
             if fold(column.name) in map(fold, table.key) and column.type.elements and column.by is None:
                 raise ConfigError(unknown_key(what, column.name, column.type.text))
-        view, data = names.view(name), names.data(name, tso)
-        if data in taken:
+        lake_name, stable_id = names.lake_name(name), names.new_stable_id(name, tso)
+        if stable_id in taken:
             raise ConfigError(f"{what} was loaded from an export of this TSO already: to load it again, {_AGAIN}")
-        return Definition(table=table, commit_ts=tso, origin=Origin.EXPORT, name=view, data=data, named_at=tso)
+        return Definition(
+            table=table, commit_ts=tso, origin=Origin.EXPORT, lake_name=lake_name, stable_id=stable_id, named_at=tso
+        )
 
     def write_rows(self, definition: Definition) -> int:
         """Creates the Delta table and writes the rows; returns their number. Raises ApplyError for rows that it cannot
         hold."""
-        config, data, table = self.config, definition.data, definition.table
-        self.lake.drop(Layer.LIVE, data)  # of a run that died before it published
+        config, stable_id, table = self.config, definition.stable_id, definition.table
+        self.lake.drop(Layer.LIVE, stable_id)  # of a run that died before it published
         lake = self.commits.at(self.export.tso)
         rows, exported = None, self.export.tables[table.name]
         with _worker_errors():
@@ -196,7 +198,7 @@ class ExportLoader:
                 texts = exported_rows(lake.spark, self.export, exported)
                 rows = self._keyed(table, _typed(texts, table, self.time_zone or config.time_zone))
             # Under its id until it is published: the table whose place it takes has the name.
-            create_live_table(lake, data, table, data=data, config=config, rows=rows)
+            create_live_table(lake, stable_id, table, stable_id=stable_id, config=config, rows=rows)
         return self._checked(definition)
 
     def _keyed(self, table: Table, rows: DataFrame) -> DataFrame:
@@ -204,7 +206,7 @@ class ExportLoader:
         return rows.selectExpr(f"{key} AS {KEY}", f"{self.export.tso}L AS {COMMIT_TS}", "*")
 
     def _checked(self, definition: Definition) -> int:
-        rows = self.lake.spark.table(self.lake.table(Layer.LIVE, definition.data))
+        rows = self.lake.spark.table(self.lake.table(Layer.LIVE, definition.stable_id))
         what = f"{self.export.folder}: table {definition.table.name}"
         counted = rows.agg(F.count("*").alias("rows"), F.count_distinct(KEY).alias("keys")).collect()[0]
         if counted["rows"] != counted["keys"]:
@@ -235,9 +237,9 @@ class ExportLoader:
         events = events_table.events(self.lake, self.config.feed)
         ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") == self.export.tso))
         return TableState(
-            name=definition.name,
-            data=definition.data,
-            version=version_of(self.lake, definition.data),
+            lake_name=definition.lake_name,
+            stable_id=definition.stable_id,
+            version=version_of(self.lake, definition.stable_id),
             applied_tso=self.export.tso,
             ddls=tuple(row["query"] for row in ddls.select("query").distinct().collect()),
         )

@@ -276,7 +276,9 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
 
 def _pending(current: Published) -> dict[TableName, tuple[str, ...]]:
     definitions = {
-        name: current.definitions[t.data] for name, t in current.tables.items() if t.data in current.definitions
+        name: current.definitions[t.stable_id]
+        for name, t in current.tables.items()
+        if t.stable_id in current.definitions
     }
     names = {name: tuple(c.name for c in pending_columns(d.table)) for name, d in definitions.items()}
     return {name: columns for name, columns in names.items() if columns}

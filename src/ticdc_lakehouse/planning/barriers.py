@@ -86,10 +86,10 @@ def unapplied_after(
     """
     lagging = lagging_names(ddls, before)
     for name, state in before.tables.items():
-        definition = before.definitions.get(state.data) if in_any_order and state.overridden else None
+        definition = before.definitions.get(state.stable_id) if in_any_order and state.overridden else None
         own = None if definition is None else definition.table.name
         if definition is not None:
-            yield definition.table.name, definition.own_since
+            yield definition.table.name, definition.mergeable_since
         yield from ((each, state.applied_tso) for each in sorted(lagging.get(name, ())) if each != own)
 
 

@@ -44,7 +44,7 @@ def is_ambiguous(builder: TablePlanBuilder) -> bool:
 
 def is_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) -> bool:
     """True if an override skips the DDL for the table."""
-    return builder.definition is not None and (builder.definition.data, ddl.commit_ts) in inputs.skipped
+    return builder.definition is not None and (builder.definition.stable_id, ddl.commit_ts) in inputs.skipped
 
 
 def block_unless_ignored(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:

@@ -90,9 +90,9 @@ def late_ddl_points(
 def _points(
     before: Published, ddl: DdlEvent, statement: Statement, since: Sequence[DdlEvent], had_name: HadName
 ) -> Iterator[tuple[TableName, BlockingPoint]]:
-    former = {data for name in _concerned(statement) for data in had_name(name, ddl.commit_ts)}
+    former = {stable_id for name in _concerned(statement) for stable_id in had_name(name, ddl.commit_ts)}
     for name, state in before.tables.items():
-        renamed = state.data in former and name not in _concerned(statement)
+        renamed = state.stable_id in former and name not in _concerned(statement)
         if (renamed or _concerns(statement, name)) and _lacks(before, name, ddl, statement, renamed=renamed):
             definition = before.definition_of(name)
             can_return = isinstance(statement, _FOLLOWED) and (definition is None or definition.since <= ddl.commit_ts)

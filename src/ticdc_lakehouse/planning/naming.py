@@ -28,8 +28,8 @@ class NameInUse:
 
     feed: str
     table: TableName
-    name: str
-    data: str
+    lake_name: str
+    stable_id: str
     named_at: int = 0
     """commit_ts since which the table has its name in TiDB; 0 if always."""
 
@@ -48,26 +48,27 @@ class Naming:
     """The part of the layers' schemas that contains them: text with {feed} and {database}; may be empty."""
     is_feed: Callable[[str], bool] = lambda _name: False
     """True if a feed of this name exists."""
-    _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
-    _data_by_name: dict[TableName, set[tuple[int, str]]] = field(default_factory=dict)
+    _tables_by_lake_name: dict[str, tuple[str, TableName]] = field(default_factory=dict)
+    """The table that uses each name of the lake: its feed, and its name in TiDB."""
+    _ids_by_name: dict[TableName, set[tuple[int, str]]] = field(default_factory=dict)
     """The feed's tables by name, each with the commit_ts since which it had it."""
-    _data: set[str] = field(default_factory=set)
+    _ids: set[str] = field(default_factory=set)
     _history_read: bool = False
 
-    def view(self, table: TableName) -> str:
+    def lake_name(self, table: TableName) -> str:
         """Returns the name of the table's live table and views, by the feed's template. If another table uses it, the
         default template adds a hash, and a feed's own template raises ConfigError."""
         self._read_history()
-        plain = lake_name(self.schema_template, self.template, self.feed, table)
+        plain = templated_lake_name(self.schema_template, self.template, self.feed, table)
         own = (self.feed, table)
         name = plain if self._is_free(plain, own) else self._other_name(plain, table)
-        self._views[name] = own
+        self._tables_by_lake_name[name] = own
         return name
 
     def _other_name(self, plain: str, table: TableName) -> str:
         if self.template == NAME_TEMPLATE:
             return _in_part(plain.rpartition(".")[0], object_name(self.feed, *table, "\0"))
-        other = self._views.get(plain)
+        other = self._tables_by_lake_name.get(plain)
         taken_by = f"has table {other[1]} of feed {other[0]}" if other else "is reserved"
         raise ConfigError(
             f"feed {self.feed}: gold.name: table {table} would be called {plain}, which {taken_by}: "
@@ -75,57 +76,57 @@ class Naming:
         )
 
     def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
-        if plain in self._views:
-            return self._views[plain] == own
+        if plain in self._tables_by_lake_name:
+            return self._tables_by_lake_name[plain] == own
         if is_internal(plain):
             return False
         feed, _, last = plain.rpartition("_")
         return last not in OWN or not self.is_feed(feed)
 
-    def data(self, table: TableName, commit_ts: int) -> str:
+    def new_stable_id(self, table: TableName, commit_ts: int) -> str:
         """Returns a new stable id for the rows that ``table`` has from ``commit_ts`` on."""
-        first = f"{self.view(table)}__data"
-        name = f"{first}_{commit_ts}" if first in self._data else first
-        self._data.add(name)
-        return name
+        first = f"{self.lake_name(table)}__data"
+        stable_id = f"{first}_{commit_ts}" if first in self._ids else first
+        self._ids.add(stable_id)
+        return stable_id
 
-    def reserve(self, data: str) -> None:
+    def reserve(self, stable_id: str) -> None:
         """Marks an id as used that the history does not contain yet."""
         self._read_history()
-        self._data.add(data)
+        self._ids.add(stable_id)
 
-    def data_of_name(self, table: TableName) -> frozenset[str]:
+    def ids_named(self, table: TableName) -> frozenset[str]:
         """Stable ids of the feed's tables that are or were published under this name."""
         self._read_history()
-        return frozenset(data for _, data in self._data_by_name.get(table, ()))
+        return frozenset(stable_id for _, stable_id in self._ids_by_name.get(table, ()))
 
-    def data_at(self, table: TableName, commit_ts: int) -> frozenset[str]:
+    def ids_named_at(self, table: TableName, commit_ts: int) -> frozenset[str]:
         """Stable ids of the feed's tables that had this name before a commit_ts and, as published, no other since; they
         may be gone."""
         self._read_history()
-        named = [(n, data, name) for name, some in self._data_by_name.items() for n, data in some if n < commit_ts]
+        named = [(n, id_, name) for name, some in self._ids_by_name.items() for n, id_ in some if n < commit_ts]
         newest: dict[str, int] = {}
-        for named_at, data, _ in named:
-            newest[data] = max(named_at, newest.get(data, named_at))
-        return frozenset(data for named_at, data, name in named if name == table and named_at == newest[data])
+        for named_at, id_, _ in named:
+            newest[id_] = max(named_at, newest.get(id_, named_at))
+        return frozenset(id_ for named_at, id_, name in named if name == table and named_at == newest[id_])
 
-    def data_between(self, table: TableName, first: int, last: int) -> frozenset[str]:
+    def ids_named_between(self, table: TableName, first: int, last: int) -> frozenset[str]:
         """Stable ids of the feed's tables of which rows under this name may be from one commit_ts to another: the last
         published one that got the name before the first, and all that got it before the last."""
         self._read_history()
-        named = {(named_at, data) for named_at, data in self._data_by_name.get(table, ()) if named_at < last}
+        named = {(named_at, id_) for named_at, id_ in self._ids_by_name.get(table, ()) if named_at < last}
         since = max((named_at for named_at, _ in named if named_at < first), default=first)
-        return frozenset(data for named_at, data in named if named_at >= since)
+        return frozenset(id_ for named_at, id_ in named if named_at >= since)
 
     def _read_history(self) -> None:
         if self._history_read:
             return
         self._history_read = True
         for taken in self.history():
-            self._views[taken.name] = (taken.feed, taken.table)
-            self._data.add(taken.data)
+            self._tables_by_lake_name[taken.lake_name] = (taken.feed, taken.table)
+            self._ids.add(taken.stable_id)
             if taken.feed == self.feed:
-                self._data_by_name.setdefault(taken.table, set()).add((taken.named_at, taken.data))
+                self._ids_by_name.setdefault(taken.table, set()).add((taken.named_at, taken.stable_id))
 
 
 def is_internal(name: str) -> bool:
@@ -146,13 +147,13 @@ def renaming_name(name: str) -> str:
     return f"{name.removesuffix(_RENAMING)}{_RENAMING}"
 
 
-def dropped_name(data: str) -> str:
-    """Returns the name of the live table with the id ``data`` after its DROP, until its retention ends.
+def dropped_name(stable_id: str) -> str:
+    """Returns the name of the live table with this stable id after its DROP, until its retention ends.
 
     >>> dropped_name("shop_orders__data"), dropped_name("shop_orders__data_7")
     ('shop_orders__dropped', 'shop_orders__dropped_7')
     """
-    return _DATA.sub(r"__dropped\2", data)
+    return _DATA.sub(r"__dropped\2", stable_id)
 
 
 _PLAIN = re.compile(r"[a-z0-9_]+")
@@ -160,10 +161,10 @@ LONGEST = 150
 """Characters of a name; Unity Catalog takes 255, and gold adds to some."""
 
 
-def lake_name(schema_template: str, template: str, feed: str, table: TableName) -> str:
+def templated_lake_name(schema_template: str, template: str, feed: str, table: TableName) -> str:
     """The name that a feed's templates give a table.
 
-    >>> lake_name("{database}", "{table}", "crm", TableName("Shop", "orders"))
+    >>> templated_lake_name("{database}", "{table}", "crm", TableName("Shop", "orders"))
     'shop.orders'
     """
     return _in_part(templated_part(schema_template, feed, table[0]), templated_name(template, feed, *table))

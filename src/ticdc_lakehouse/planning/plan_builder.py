@@ -37,16 +37,16 @@ class TablePlanBuilder:
     """None while the table's columns are unknown."""
     state: TableState | None
     """The published state; None if the table is new in this window."""
-    after: int
+    complete_through: int
     """commit_ts up to which the published table is complete."""
     start: Definition | None = None
-    """The definition at ``after``."""
+    """The definition at ``complete_through``."""
     steps: list[Step] = field(default_factory=list)
     new_definitions: list[Definition] = field(default_factory=list)
     """Definitions that this window adds."""
     stop: StopReason | None = None
     """Why the table is blocked; None if it is not."""
-    seen: tuple[int, tuple[str, ...]] = (0, ())
+    applied_ddls: tuple[int, tuple[str, ...]] = (0, ())
     """The last commit_ts with applied DDLs, and their texts."""
     dropped_at: int | None = None
     """commit_ts of the DROP or TRUNCATE; None if the table exists."""
@@ -72,19 +72,24 @@ class TablePlanBuilder:
             return 0 if awaits is None else awaits.named_at or awaits.commit_ts or 0
         return self.definition.named_at
 
+    @property
+    def mergeable_since(self) -> int:
+        """As in `Definition`; 0 while the table's columns are unknown."""
+        return 0 if self.definition is None else self.definition.mergeable_since
+
     def awaited_rows_at(self, commit_ts: int) -> bool:
         """True if the table, which still awaits its first rows, had another name at this commit_ts."""
         awaits = self.awaits_rows
         return awaits is not None and (awaits.commit_ts or 0) < commit_ts <= (awaits.named_at or 0)
 
     @property
-    def at(self) -> int:
+    def planned_through(self) -> int:
         """commit_ts up to which the steps lead."""
         match self.steps[-1:]:
             case [MergeRows(through=tso) | AlterRows(commit_ts=tso) | ExchangeRows(commit_ts=tso)]:
                 return tso
             case _:
-                return self.after
+                return self.complete_through
 
     def includes(self, ddl: DdlEvent) -> bool:
         """True if the table's state already includes this DDL, or the DDL is older than the table. A DDL that is being
@@ -93,11 +98,11 @@ class TablePlanBuilder:
             return False
         if self.has_recorded(ddl) or (ddl.commit_ts < self.named_until and not ddl.late and not ddl.replayed):
             return True
-        return ddl.commit_ts < (self.named_at if ddl.late else self.at)
+        return ddl.commit_ts < (self.named_at if ddl.late else self.planned_through)
 
     def has_recorded(self, ddl: DdlEvent) -> bool:
         """True if this DDL is among those at the last commit_ts."""
-        return ddl.commit_ts == self.seen[0] and ddl.query in self.seen[1]
+        return ddl.commit_ts == self.applied_ddls[0] and ddl.query in self.applied_ddls[1]
 
     def may_include(self, ddl: DdlEvent) -> bool:
         """True if the table is of an export that was taken so shortly before the DDL that it may have its effect."""
@@ -109,8 +114,8 @@ class TablePlanBuilder:
 
     def record_ddl(self, ddl: DdlEvent) -> None:
         """Records that the table's state includes this DDL."""
-        texts = self.seen[1] if self.seen[0] == ddl.commit_ts else ()
-        self.seen = (ddl.commit_ts, texts if ddl.query in texts else (*texts, ddl.query))
+        texts = self.applied_ddls[1] if self.applied_ddls[0] == ddl.commit_ts else ()
+        self.applied_ddls = (ddl.commit_ts, texts if ddl.query in texts else (*texts, ddl.query))
         self._recorded = ddl
 
     def block(self, stop: StopReason) -> None:
@@ -122,9 +127,9 @@ class TablePlanBuilder:
     ) -> None:
         """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
         rows that have this definition."""
-        since = 0 if self.definition is None else self.definition.own_since
-        after = self.at if batches is None or self.steps else max(self.named_at, since)
-        if through > self.at or groups:
+        since = self.mergeable_since
+        after = self.planned_through if batches is None or self.steps else max(self.named_at, since)
+        if through > self.planned_through or groups:
             rows = MergeRows(
                 table=table, after=after, through=through, groups=tuple(groups), since=since, batches=batches
             )
@@ -158,25 +163,27 @@ class TablePlanBuilder:
         elif changed.effects or changed.table != self.definition.table:
             self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, origin=Origin.DDL))
 
-    def rename(self, ddl: DdlEvent, view: str) -> None:
+    def rename(self, ddl: DdlEvent, lake_name: str) -> None:
         """Gives the definition the builder's new name, from the DDL on. A blocked table keeps the name of its
         definition, from which it is followed again; the state of one without columns has its newest name alone."""
         to = self.name
         if self.definition is None:
-            self.after = ddl.commit_ts
+            self.complete_through = ddl.commit_ts
             self.record_ddl(ddl)
             if self.awaits_rows is not None:
                 self.awaits_rows = replace(self.awaits_rows, named_at=ddl.commit_ts)
         elif self.stop is None:
             table = replace(self.definition.table, database=to[0], table=to[1])
-            renamed = replace(self.definition, table=table, commit_ts=ddl.commit_ts, name=view, named_at=ddl.commit_ts)
+            renamed = replace(
+                self.definition, table=table, commit_ts=ddl.commit_ts, lake_name=lake_name, named_at=ddl.commit_ts
+            )
             self.define(renamed)
             self.record_ddl(ddl)
 
-    def restore(self, ddl: DdlEvent, view: str) -> None:
+    def restore(self, ddl: DdlEvent, lake_name: str) -> None:
         """Restores a dropped table with the rows that it had at its DROP, under its current name."""
         self.dropped_at, self.stop = None, None
-        self.rename(ddl, view)
+        self.rename(ddl, lake_name)
         assert self.definition is not None
         self.steps.append(AlterRows(commit_ts=ddl.commit_ts, query=ddl.query, effects=(), table=self.definition.table))
 
@@ -242,8 +249,8 @@ def exchange_step(ddl: DdlEvent, partition: str, builders: Sequence[TablePlanBui
         query=ddl.query,
         part=exchanged(partitioned.table, plain.table, partition),
         table=partitioned.table,
-        partitioned=partitioned.data,
-        plain=plain.data,
+        partitioned=partitioned.stable_id,
+        plain=plain.stable_id,
     )
 
 

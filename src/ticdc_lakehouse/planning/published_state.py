@@ -20,9 +20,9 @@ _SEEN_EARLY_MS = 10_000
 class TableState:
     """State of one table at a published watermark."""
 
-    name: str
-    """The name of its views."""
-    data: str
+    lake_name: str
+    """The name of its live table and views."""
+    stable_id: str
     """Stable id of its Delta table. TRUNCATE and CREATE TABLE give a new id, RENAME keeps it."""
     version: int
     """Delta version of its data."""
@@ -61,7 +61,7 @@ class Recoverable:
 
     name: TableName
     """Its name at the DROP."""
-    data: str
+    stable_id: str
     version: int
     """Delta version of its rows at the DROP; -1 if they are unknown because the table was blocked."""
     dropped_at: int
@@ -89,7 +89,7 @@ class Published:
 
     def definition_of(self, name: TableName) -> Definition | None:
         """The newest definition of the table that has the name; None if none has it, or its columns are unknown."""
-        return self.definitions.get(self.tables[name].data) if name in self.tables else None
+        return self.definitions.get(self.tables[name].stable_id) if name in self.tables else None
 
 
 class Origin(StrEnum):
@@ -111,9 +111,9 @@ class Definition:
     table: Table
     commit_ts: int
     origin: Origin
-    name: str
+    lake_name: str
     """As in `TableState`."""
-    data: str
+    stable_id: str
     """As in `TableState`."""
     named_at: int = 0
     """commit_ts of the CREATE, TRUNCATE or RENAME since which rows of this name belong to the table; 0 if always."""
@@ -134,7 +134,7 @@ class Definition:
         return self.commit_ts - 1 if self.origin is Origin.WIRE else self.commit_ts
 
     @property
-    def own_since(self) -> int:
+    def mergeable_since(self) -> int:
         """The commit_ts from which on rows under the table's name are its own and have this definition, as far as
         known: those from before may be of another table."""
         return max(self.since, self.named_at)

@@ -18,11 +18,13 @@ from ticdc_lakehouse.schema.statement import names_of
 
 def published_builder(inputs: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
     """A builder for a published table, under its name at ``applied_tso``."""
-    current, definition = name, inputs.known.get(state.data)
+    current, definition = name, inputs.known.get(state.stable_id)
     if definition is not None:
         name = definition.table.name
-    builder = TablePlanBuilder(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
-    builder.seen = (state.applied_tso, state.ddls)
+    builder = TablePlanBuilder(
+        name=name, definition=definition, start=definition, state=state, complete_through=state.applied_tso
+    )
+    builder.applied_ddls = (state.applied_tso, state.ddls)
     if state.stop is not None and state.stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN):
         builder.awaits_rows = state.stop
     points = (*_late_points(inputs, name, current), *_missed_points(inputs, builder, name, state))
@@ -35,13 +37,12 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None:
-        changed = 0 if definition is None else definition.own_since
         # A resumed table continues from what came late; rows before its last DDL cannot be merged again.
-        if late.tso >= changed:
-            builder.after, builder.seen = late.tso, (0, ())
+        if late.tso >= builder.mergeable_since:
+            builder.complete_through, builder.applied_ddls = late.tso, (0, ())
         builder.block(late.stop)
     elif (missed := _missed_ddl(inputs, builder)) is not None:
-        builder.after, builder.seen = missed, (0, ())
+        builder.complete_through, builder.applied_ddls = missed, (0, ())
     return builder
 
 
@@ -61,9 +62,9 @@ def _missed_points(
     replayed from quarantine; in eventual mode late DDLs, and rows that cannot be merged (it reads all others again)."""
     if not state.needs_override:
         return
-    is_eventual, changed = inputs.batches is not None, 0 if builder.definition is None else builder.definition.own_since
+    is_eventual = inputs.batches is not None
     groups = [group for group in inputs.window.rows.get(builder.name, ()) if group.last > builder.named_at]
-    missed = [g.first for g in groups if (g.first <= changed if is_eventual else g.replayed)]
+    missed = [g.first for g in groups if (g.first <= builder.mergeable_since if is_eventual else g.replayed)]
     if missed:
         came = "a late row came, and a later DDL changed the table" if is_eventual else "rows were replayed"
         cause = "" if state.stop is None else state.stop.cause

@@ -30,12 +30,17 @@ def still_recoverable(published: Published, tso: int, days: int) -> list[Recover
 
 
 def _recoverable_builder(inputs: PlanningInput, dropped: Recoverable) -> TablePlanBuilder:
-    definition = inputs.known.get(dropped.data)
+    definition = inputs.known.get(dropped.stable_id)
     if dropped.version < 0 or definition is None:
         return unknown_table(dropped.name, dropped.dropped_at)
-    state = TableState(name=definition.name, data=dropped.data, version=dropped.version, applied_tso=dropped.dropped_at)
+    state = TableState(
+        lake_name=definition.lake_name,
+        stable_id=dropped.stable_id,
+        version=dropped.version,
+        applied_tso=dropped.dropped_at,
+    )
     builder = TablePlanBuilder(
-        name=dropped.name, definition=definition, start=definition, state=state, after=dropped.dropped_at
+        name=dropped.name, definition=definition, start=definition, state=state, complete_through=dropped.dropped_at
     )
     builder.dropped_at = dropped.dropped_at
     return builder
@@ -56,7 +61,9 @@ def end_table(builder: TablePlanBuilder, ddl: DdlEvent) -> TablePlanBuilder:
 def unknown_table(name: TableName, dropped_at: int) -> TablePlanBuilder:
     """A dropped table whose rows are unknown, so that it cannot come back: TiDB finds it by that DROP, and not an older
     one of the name."""
-    builder = TablePlanBuilder(name=name, definition=None, state=None, after=dropped_at, dropped_at=dropped_at)
+    builder = TablePlanBuilder(
+        name=name, definition=None, state=None, complete_through=dropped_at, dropped_at=dropped_at
+    )
     builder.block(StopReason(kind=StopKind.NOT_IN_GOLD, commit_ts=dropped_at, needs_override=True))
     return builder
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
+from ticdc_lakehouse.planning.connected import connected
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.names import TableName
@@ -50,9 +51,9 @@ def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder])
     # A name that renames of unknown order may give has a builder that waits since: no table has it before them.
     builders = [builder for builder in tables if not any(_waits_since(builder, ddl) for ddl in ddls)]
     done = [rename for rename in renames if any(builder.has_recorded(rename.ddl) for builder in builders)]
-    left = _connected([rename for rename in renames if rename not in done])
+    left = connected((rename for rename in renames if rename not in done), lambda rename: rename.names)
     names = {builder.name for builder in builders}
-    return [*(rename.ddl for rename in done), *(ddl for connected in left for ddl in _ordered(connected, names))]
+    return [*(rename.ddl for rename in done), *(ddl for related in left for ddl in _ordered(related, names))]
 
 
 def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
@@ -60,19 +61,6 @@ def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
     stop = builder.stop
     waits = stop is not None and stop.of_ddl and stop.commit_ts == ddl.commit_ts
     return waits and builder.has_recorded(ddl)
-
-
-def _connected(renames: Sequence[_Rename]) -> list[list[_Rename]]:
-    """The renames in lists that have no name in common, each in order of arrival."""
-    lists: dict[TableName, int] = {}
-    for number, rename in enumerate(renames):
-        joined = {lists[name] for name in rename.names if name in lists}
-        names = [name for name, other in lists.items() if other in joined]
-        lists.update(dict.fromkeys((*names, *rename.names), number))
-    found: dict[int, list[_Rename]] = {}
-    for rename in renames:
-        found.setdefault(lists[rename.names[0]], []).append(rename)
-    return [*found.values()]
 
 
 def _ordered(renames: Sequence[_Rename], names: Set[TableName]) -> list[DdlEvent]:

@@ -27,7 +27,7 @@ from ticdc_lakehouse.schema.definition import Table
 def remaining_groups(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> tuple[RowGroup, ...]:
     """The row groups up to ``through`` that no step of the plan merges yet."""
     groups = inputs.window.rows.get(builder.name, ())
-    first_new, end = (bisect_right(groups, tso, key=attrgetter("first")) for tso in (builder.at, through))
+    first_new, end = (bisect_right(groups, tso, key=attrgetter("first")) for tso in (builder.planned_through, through))
     late = (
         ()
         if builder.steps
@@ -39,7 +39,7 @@ def remaining_groups(inputs: PlanningInput, builder: TablePlanBuilder, through: 
 def _late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> bool:
     """True for rows at or below the applied commit_ts that are still to be merged: replayed rows, and in eventual mode
     all late rows. Rows from before the table had its name belong to another table."""
-    old = group.first <= builder.after and group.last > builder.named_at and not builder.steps
+    old = group.first <= builder.complete_through and group.last > builder.named_at and not builder.steps
     return old and (group.replayed or inputs.batches is not None)
 
 
@@ -68,22 +68,22 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
         return
     point = earliest(_blocking_points(inputs, builder, table, groups, through))
     if table is not None:
-        until = through if point is None else max(builder.at, point.tso)
+        until = through if point is None else max(builder.planned_through, point.tso)
         merged = [group for group in groups if group.first <= until]
         builder.merge_rows(until, merged, table, _batches(inputs, builder, merged))
     if point is not None:
         builder.block(point.stop)
     elif table is None:  # and it has no rows
-        builder.after = through
+        builder.complete_through = through
 
 
 def merge_rest(inputs: PlanningInput, builder: TablePlanBuilder) -> None:
     """Merges the remaining rows of the window. A table that has neither columns nor rows is blocked where it is, until
     its first rows tell its columns."""
-    at = builder.at
+    at = builder.planned_through
     merge_until(inputs, builder, inputs.tso)
     if builder.definition is None and builder.stop is None:
-        builder.after = at
+        builder.complete_through = at
         builder.block(builder.awaits_rows or UNKNOWN_COLUMNS)
 
 
@@ -111,9 +111,11 @@ def define(
     if (clash := name_clash(table.sent)) is not None:
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
-    view, data = inputs.naming.view(builder.name), inputs.naming.data(builder.name, commit_ts)
+    lake_name, stable_id = inputs.naming.lake_name(builder.name), inputs.naming.new_stable_id(builder.name, commit_ts)
     named_at = commit_ts if origin is Origin.DDL else builder.named_at or named_at  # of a DDL that it awaits rows since
-    definition = Definition(table=table, commit_ts=commit_ts, origin=origin, name=view, data=data, named_at=named_at)
+    definition = Definition(
+        table=table, commit_ts=commit_ts, origin=origin, lake_name=lake_name, stable_id=stable_id, named_at=named_at
+    )
     builder.define(definition)
 
 
@@ -130,10 +132,11 @@ def _blocking_points(
             yield BlockingPoint(tso=group.first - 1, stop=reason)
     conflict = _spelling_conflict(inputs, builder, groups)
     if conflict is not None:
-        yield BlockingPoint(tso=builder.at, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=conflict))
+        stop = StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=conflict)
+        yield BlockingPoint(tso=builder.planned_through, stop=stop)
     mixed = None if table is None else inconsistent_declarations(table, groups)
     if mixed is not None:
-        yield BlockingPoint(tso=builder.at, stop=incompatible(mixed))
+        yield BlockingPoint(tso=builder.planned_through, stop=incompatible(mixed))
 
 
 def _spelling_conflict(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> str | None:
@@ -159,7 +162,8 @@ def _spelling_conflict(inputs: PlanningInput, builder: TablePlanBuilder, groups:
 def _unmergeable_late_rows(
     inputs: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup]
 ) -> Iterator[StopReason]:
-    """Late rows that the table cannot merge, although no earlier state is left to block it at."""
+    """Late rows that the table cannot merge, although no earlier state is left to block it at. Rows from before it had
+    its name are another table's and are not merged, so `Definition.since` counts here, not `mergeable_since`."""
     changed = 0 if builder.definition is None else builder.definition.since
     for group in groups:
         refused = refusal(table, group, inputs.config, defined=builder.defined)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
+from ticdc_lakehouse.planning.connected import connected
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, TableState
@@ -28,8 +29,8 @@ class TablePlan:
     """The steps of one table, and its state after them."""
 
     name: TableName
-    view: str
-    """The name of its views."""
+    lake_name: str
+    """The name of its live table and views."""
     state: TableState | None
     """As published, None if the table is new."""
     start: Definition | None
@@ -61,15 +62,9 @@ class WindowPlan:
     """One plan for each recoverable table, up to its DROP in this window or before."""
 
     def groups(self) -> list[list[TablePlan]]:
-        """Lists of plans to execute together: tables that exchange rows are in one list, every other table is alone."""
-        alone = [[plan] for plan in (*self.tables, *self.recoverable) if not _exchanging(plan)]
-        together: list[list[TablePlan]] = []
-        for plan in (*self.tables, *self.recoverable):
-            if others := _exchanging(plan):
-                joined = [group for group in together if any(others & _exchanging(member) for member in group)]
-                together = [group for group in together if group not in joined]
-                together.append([*(member for group in joined for member in group), plan])
-        return [*together, *alone]
+        """Lists of plans to execute together, the longest first: tables that exchange rows are in one list, every other
+        table is in its own."""
+        return sorted(connected((*self.tables, *self.recoverable), _exchanging), key=len, reverse=True)
 
 
 def _exchanging(plan: TablePlan) -> set[str]:
@@ -112,25 +107,25 @@ def _recoverable(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
 
 
 def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
-    through = builder.at
+    through = builder.planned_through
     return TablePlan(
         name=builder.name,
-        view=_view(inputs, builder),
+        lake_name=_lake_name(inputs, builder),
         state=builder.state,
         start=builder.start,
         steps=tuple(builder.steps),
         through=through,
-        ddls=builder.seen[1] if builder.seen[0] == through else (),
+        ddls=builder.applied_ddls[1] if builder.applied_ddls[0] == through else (),
         stop=builder.stop,
         new_definitions=tuple(builder.new_definitions),
     )
 
 
-def _view(inputs: PlanningInput, builder: TablePlanBuilder) -> str:
+def _lake_name(inputs: PlanningInput, builder: TablePlanBuilder) -> str:
     """The name of a table's live table and views. A table that was renamed after it was blocked has its new name too:
     another table may have the old one since."""
     if builder.definition is None:
         return ""
     if builder.stop is None or builder.dropped_at is not None or builder.name == builder.definition.table.name:
-        return builder.definition.name
-    return inputs.naming.view(builder.name)
+        return builder.definition.lake_name
+    return inputs.naming.lake_name(builder.name)

@@ -199,12 +199,12 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
         return
     if builder not in tables.builders:
         tables.builders.add(builder)
-    view = tables.inputs.naming.view(name)
-    if _leaves_schema(builder, view):
+    lake_name = tables.inputs.naming.lake_name(name)
+    if _leaves_schema(builder, lake_name):
         _leave_schema(tables, ddl, builder, name)
         return
     tables.builders.rename(builder, name)
-    builder.restore(ddl, view)
+    builder.restore(ddl, lake_name)
 
 
 def _rename(tables: WindowTables, ddl: DdlEvent, statement: RenameTables) -> None:
@@ -234,13 +234,13 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
             return
         existing = next((b for b in tables.affected(ddl, (new,)) if b is not builder), None)
         if existing is None or tables.replace_existing(ddl, existing):
-            view = tables.inputs.naming.view(new)
-            if _leaves_schema(builder, view):
+            lake_name = tables.inputs.naming.lake_name(new)
+            if _leaves_schema(builder, lake_name):
                 _leave_schema(tables, ddl, builder, new)
                 return
             leave_former_rows(ddl, builder)
             tables.builders.rename(builder, tables.builders.spelled(new))
-            builder.rename(ddl, view)
+            builder.rename(ddl, lake_name)
         else:
             stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
             block_unless_skipped(tables.inputs, ddl, builder, stop)
@@ -331,5 +331,5 @@ def _block_unread(tables: WindowTables, ddl: DdlEvent, statement: Unread) -> Non
     tables.block_named(ddl, names, unsupported(ddl, statement.reason))
 
 
-def _leaves_schema(builder: TablePlanBuilder, view: str) -> bool:
-    return builder.definition is not None and schema_part(builder.definition.name) != schema_part(view)
+def _leaves_schema(builder: TablePlanBuilder, lake_name: str) -> bool:
+    return builder.definition is not None and schema_part(builder.definition.lake_name) != schema_part(lake_name)

@@ -72,11 +72,11 @@ class WindowTables:
         """True if a table that has this name includes its rows at a commit_ts. One whose columns and rows are unknown
         may have got the name later."""
         known = (b for b in self.builders.all_named(name) if b.definition is not None or b.awaits_rows is not None)
-        return any(builder.named_at < commit_ts <= builder.after for builder in known)
+        return any(builder.named_at < commit_ts <= builder.complete_through for builder in known)
 
     def _had_name(self, name: TableName, tso: int) -> bool:
         """True if a published table had this name, or may have had it after ``tso``, where it is blocked."""
-        published = bool(self.inputs.naming.data_of_name(name))
+        published = bool(self.inputs.naming.ids_named(name))
         return published or name in names_after(tso, self.inputs.window.ddls, self.inputs.before)
 
     def infer_tables(self, through: int) -> None:
@@ -98,7 +98,7 @@ class WindowTables:
         """True if rows of this name up to a first one are of another table, which had the name before. (In eventual
         mode earlier rows of this one may come later.)"""
         earlier = any(group.first < first for group in self.inputs.window.rows[name])
-        return self.inputs.batches is None and (earlier or bool(self.inputs.naming.data_of_name(name)))
+        return self.inputs.batches is None and (earlier or bool(self.inputs.naming.ids_named(name)))
 
     def _end_kept(self, name: TableName, first: int) -> None:
         """Ends a dropped table that gold keeps (``on_drop: keep``) where rows of its name come after the DROP: they are
@@ -139,14 +139,16 @@ class WindowTables:
         """Blocks the tables that had this name at these commit_ts, if they are still there: rows of them arrived late.
         One that lags behind may still have the name, and takes them, as does the one that has it now; one that was
         dropped cannot come back without them."""
-        data = self.inputs.naming.data_between(name, first, last)
+        ids = self.inputs.naming.ids_named_between(name, first, last)
         for builder in self.builders:
             takes = builder.name == name and builder.named_at < last
-            had_name = builder.definition is not None and builder.definition.data in data
+            had_name = builder.definition is not None and builder.definition.stable_id in ids
             if (had_name or builder.awaited_rows_at(first)) and not takes:
                 builder.stop = _lacks_rows(builder.stop, name)
         self.recoverable = [
-            unknown_table(each.name, each.dropped_at or 0) if each.definition and each.definition.data in data else each
+            unknown_table(each.name, each.dropped_at or 0)
+            if each.definition and each.definition.stable_id in ids
+            else each
             for each in self.recoverable
         ]
 
@@ -195,7 +197,7 @@ class WindowTables:
         name = self.builders.spelled(name)
         table = None if table is None else without_old_rows(replace(table, database=name.database))
         begin = commit_ts if origin is Origin.DDL else max(after, self.inputs.before.tso)
-        builder = TablePlanBuilder(name=name, definition=None, state=None, after=begin)
+        builder = TablePlanBuilder(name=name, definition=None, state=None, complete_through=begin)
         if table is not None:
             define(self.inputs, builder, table, commit_ts, origin, named_at=after)
         self.builders.add(builder)

@@ -299,7 +299,7 @@ def _layers(reader: DeltaReader, feed_status: FeedStatus) -> tuple[int, ...]:
 def _gold_rows(lake: Lake, feeds: Mapping[str, FeedStatus]) -> dict[str, int]:
     """Counts the rows of each feed's gold views."""
     views = [
-        f"SELECT '{name}' AS feed FROM {lake.table(Layer.GOLD, state.name)}"
+        f"SELECT '{name}' AS feed FROM {lake.table(Layer.GOLD, state.lake_name)}"
         for name, feed_status in feeds.items()
         for state in feed_status.tables.values()
     ]

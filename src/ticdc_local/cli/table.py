@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     _check_table(options)
     run = feed_run(options, options.feed)
     with progress("recording the override"):
-        state = run.decide(options.table, options.action, options.reason)
+        state = run.override(options.table, options.action, options.reason)
     print(f"{options.table} was blocked at TSO {state.applied_tso}: {state.stop}")
     command = in_same_place(options, f"ticdc-lake run --feed {options.feed}")
     note(f"The next run of gold continues from there: {command}")
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_table(options: argparse.Namespace) -> None:
     """Raises ConfigError for a table that the feed does not have, with the most similar name, and for one of which
-    nothing can be decided."""
+    no override is possible."""
     lake = open_reader(options)
     now = published(lake, options.feed)
     if named(options.table, now.tables) is None:

@@ -166,11 +166,11 @@ def _tables(lake: DeltaReader, feed: str) -> tuple[TableFacts, ...]:
         SELECT DISTINCT topic, database, table FROM {events_table.full_name(lake, feed)} WHERE kind = '{Kind.ROW}'"""):
         topics.setdefault(TableName(row["database"], row["table"]), set()).add(row["topic"])
     current = published(lake, feed)
-    definitions = {name: current.definitions.get(state.data) for name, state in current.tables.items()}
+    definitions = {name: current.definitions.get(state.stable_id) for name, state in current.tables.items()}
     return tuple(
         TableFacts(
             name=name,
-            view=current.tables[name].name,
+            view=current.tables[name].lake_name,
             topics=tuple(sorted(topics.get(name, ()))),
             source=definition.origin,
             columns=tuple(

@@ -66,13 +66,13 @@ def repair(
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     with closing(commits):
         versions = {
-            each.state.data: _merge(commits, config, sessions(each.state.applied_tso), each) for each in repairs
+            each.state.stable_id: _merge(commits, config, sessions(each.state.applied_tso), each) for each in repairs
         }
     _publish(lake, config, before, commits.run, repairs, versions)
 
 
 def _check_published(lake: Lake, work: Repair) -> None:
-    newest, commits = commits_since(lake, work.state.name, work.state.version)
+    newest, commits = commits_since(lake, work.state.lake_name, work.state.version)
     if commits:
         raise ConfigError(
             f"{work.name}: the live table is at version {newest}, published is {work.state.version}: "
@@ -82,7 +82,7 @@ def _check_published(lake: Lake, work: Repair) -> None:
 
 def _merge(commits: Commits, config: GoldConfig, snapshot: Snapshot, work: Repair) -> int:
     """Replaces the rows of the live table by TiDB's; returns the table's new version."""
-    lake, name = commits.at(work.state.applied_tso), work.state.name
+    lake, name = commits.at(work.state.applied_tso), work.state.lake_name
     rows = _source_rows(lake, config, snapshot, work).join(_lake_keys(lake, work), _KEY_HASH, "full")
     stored = [COMMIT_TS, IRREGULAR, *(quoted(column.name) for column in work.table.sent)]
     rows.selectExpr(

@@ -131,7 +131,7 @@ def _verify_table(
     if state.version < 0 or state.dropped:
         reason = "TiDB dropped it" if state.dropped else "its columns are not known yet"
         return _result(name, state, Result.SKIPPED, reason), None
-    table = before.definitions[state.data].table
+    table = before.definitions[state.stable_id].table
     columns = source_columns(source, table.name)  # the name at its TSO, if it was renamed while it was blocked
     if columns is None:
         missing = Difference(table=name, kind=DifferenceKind.TABLE, lake="a table")
@@ -192,6 +192,6 @@ def _unrepairable(config: GoldConfig, table: ComparedTable, rows: Differences, c
 
 def _rows(lake: Lake, name: TableName, state: TableState) -> str:
     """The live table at its published version, for a FROM."""
-    if id_of(lake, state.name) != state.data:
+    if id_of(lake, state.lake_name) != state.stable_id:
         raise ConfigError(f"{name}: its live table has not got its published name yet: run gold of the feed")
-    return f"{lake.table(Layer.LIVE, state.name)} VERSION AS OF {state.version}"
+    return f"{lake.table(Layer.LIVE, state.lake_name)} VERSION AS OF {state.version}"

@@ -30,7 +30,7 @@ run = Run.from_widgets(spark, dbutils)
 # COMMAND ----------
 
 table, action, reason = map(dbutils.widgets.get, ("table", "action", "reason"))
-print(run.decide(table, action, reason))
+print(run.override(table, action, reason))
 
 # COMMAND ----------
 
