@@ -321,6 +321,14 @@ def test_a_lake_that_delta_rs_reads_elsewhere_is_refused(name: str, tmp_path: Pa
         DeltaReader(tmp_path / name).table(Layer.BRONZE, "feed_offsets")
 
 
+def test_a_lake_whose_path_spark_takes_for_two_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a,b/lake: a lake cannot have , in its path; name another"):
+        lake_root(argparse.Namespace(project=Path(), lake=tmp_path / "a,b" / "lake"))
+    (tmp_path / "a,b").mkdir()
+    (tmp_path / "link").symlink_to("a,b")
+    assert lake_root(argparse.Namespace(project=Path(), lake=tmp_path / "link")) == tmp_path / "link"
+
+
 @pytest.mark.parametrize("name", ["a b", "100%", "a%zz", "a#b?c&d+e", "ä"])
 def test_a_lake_may_have_other_characters_in_its_path(name: str, tmp_path: Path) -> None:
     assert lake_root(argparse.Namespace(project=Path(), lake=tmp_path / name)) == tmp_path / name
