@@ -298,6 +298,13 @@ def test_a_notebook_is_looked_for_here_then_in_the_project(tmp_path: Path, monke
     assert notebook_named("notebooks/gold/apply.py", PROJECT).path == PROJECT / "notebooks/gold/apply.py"
 
 
+def test_a_notebook_that_only_reads_makes_no_lake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--project", str(PROJECT), "--lake", str(tmp_path / "wrong")]
+    assert main(["run", "notebooks/gold/as_of.py", "--feed", "shop_craft", *place]) == 2
+    assert f"{tmp_path / 'wrong'}: expected a lake, found none" in capsys.readouterr().err
+    assert not (tmp_path / "wrong").exists()
+
+
 def test_a_folder_without_databricks_yml_is_no_project(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"expected a folder with databricks\.yml"):
         project_root(argparse.Namespace(project=tmp_path))
