@@ -29,7 +29,7 @@ from ticdc_lakehouse.tidb.session import address_of
 from ticdc_local.kafka import SILENT, check_brokers, client_options
 
 FREE_BYTES = 256 * 1024**2
-"""A run does not start with less free space on the lake's disk."""
+"""Nothing that writes starts with less free space on the lake's disk."""
 _ANSWER_SECONDS, _REFUSAL_SECONDS = 10.0, 3.0
 """For the list of topics, which is long on its way in a slow network; and for brokers that refuse the client."""
 _MESSAGE_SECONDS = 1.5
