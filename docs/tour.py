@@ -7,7 +7,8 @@
 # MAGIC - **Contract**: reads, and runs gold as the job does. With `replay` = `yes` it also decodes the feed's
 # MAGIC   quarantined messages again. Running it again changes nothing.
 # MAGIC
-# MAGIC `docs/tour.md` shows this notebook with its outputs. Both are made from `docs/tour.py` by `make tour`.
+# MAGIC `docs/tour.md` shows this notebook with its outputs, with `replay` = `yes` on a lake whose feed `shop` has a
+# MAGIC quarantined message. `make tour` generates both from `docs/tour.py`.
 
 # COMMAND ----------
 
@@ -36,7 +37,7 @@ print(f"{feed}: {run.feed.protocol}, topics {', '.join(run.feed.topics)}")
 
 # MAGIC %md
 # MAGIC ## Bronze: what TiCDC wrote
-# MAGIC Every message is one row, byte for byte. Nothing is decoded here, so nothing can be lost here.
+# MAGIC Every message is one row, byte for byte. Nothing is decoded here, so nothing can be lost.
 
 # COMMAND ----------
 
@@ -49,7 +50,7 @@ display(messages.drop("key").orderBy("partition", "offset").limit(5))
 
 # MAGIC %md
 # MAGIC ## Inspect: what a message is
-# MAGIC Without being told the protocol: `inspect` recognises it. This is the smallest message with a row in it.
+# MAGIC `inspect` recognises the protocol. This is the smallest message that has a row.
 
 # COMMAND ----------
 
@@ -61,8 +62,8 @@ print(inspect((message["key"], message["value"])))
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC The smallest message of all is a watermark: every change up to this TSO has been sent. Here is what each of its
-# MAGIC bytes is.
+# MAGIC The smallest message of all is a watermark: every change up to this TSO has been sent. This is what each of its
+# MAGIC bytes means.
 
 # COMMAND ----------
 
@@ -89,7 +90,7 @@ display(changes.select("commit_ts", "table", "handle_key", "before", "after").li
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC How the changes came, by table and by half second of their commit:
+# MAGIC Row changes by table and by half second of their commit:
 
 # COMMAND ----------
 
@@ -108,8 +109,8 @@ displayHTML(figure(stacks(columns, parts, "row changes")))
 
 # MAGIC %md
 # MAGIC ## Gold and live: tables
-# MAGIC Gold applies a **window**: all changes up to the watermark W that every partition has reached, with one MERGE a
-# MAGIC table. Then W is published, and the views are pinned to it: no transaction is torn, within a table or across
+# MAGIC Gold applies a **window**: all changes up to the watermark W that every partition has reached, with one MERGE
+# MAGIC per table. Then W is published, and the views are pinned to it: no transaction is torn, within a table or across
 # MAGIC tables.
 
 # COMMAND ----------
@@ -140,8 +141,8 @@ display(spark.table(lake.table(Layer.GOLD, name)).limit(5))
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Behind it is the Delta table in live. Each of its versions is the table as TiDB held it at the TSO in the
-# MAGIC commit's metadata.
+# MAGIC Behind it is the Delta table in the schema `live`. Each of its versions is the table as TiDB held it at the TSO
+# MAGIC in the commit's metadata.
 
 # COMMAND ----------
 
@@ -152,7 +153,7 @@ display(history.selectExpr("version", "operation", "get_json_object(userMetadata
 
 # MAGIC %md
 # MAGIC ## As of: any published watermark
-# MAGIC All tables of the feed together, as they were. Rows of each table at each watermark that is published:
+# MAGIC All tables of the feed together, as they were. The number of rows of each table at each published watermark:
 
 # COMMAND ----------
 
@@ -181,7 +182,7 @@ displayHTML(figure(lines(by_table, "rows")))
 # MAGIC %md
 # MAGIC ## Quarantine: what did not decode
 # MAGIC A message that does not decode is kept with its reason, and gold waits for it: it may have been a change of any
-# MAGIC table. Nothing is skipped in silence.
+# MAGIC table. Nothing is skipped silently.
 
 # COMMAND ----------
 
@@ -203,8 +204,8 @@ for row in quarantined.orderBy("partition", "offset").limit(1).collect():
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Once its cause is fixed (an option of the feed file, a limit, the code), a **replay** decodes it again from
-# MAGIC bronze, and gold puts its rows in place by their commit_ts.
+# MAGIC Once the cause is fixed (an option of the feed file, a limit, the code), a **replay** decodes the message again
+# MAGIC from bronze, and gold applies its rows by their commit_ts.
 
 # COMMAND ----------
 
@@ -216,7 +217,7 @@ display(run.status())
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC ## Verification: is it all there, and is it right?
+# MAGIC ## Verification: complete and correct?
 # MAGIC Every message that bronze landed is decoded, in quarantine, or waiting:
 
 # COMMAND ----------
@@ -231,8 +232,8 @@ display(accounting.selectExpr(*(f"sum({count}) AS {count}" for count in counted)
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Where the feed is a recording, TiDB's own answers are beside it: what a MySQL client read from each table at
-# MAGIC many TSOs. Of any other feed, `ticdc-lake verify-source` asks TiDB itself.
+# MAGIC If the feed is a recording, TiDB's own answers are beside it: what a MySQL client read from each table at
+# MAGIC many TSOs. For any other feed, `ticdc-lake verify-source` compares with TiDB itself.
 
 # COMMAND ----------
 

@@ -43,20 +43,20 @@ class Events:
     def ddl(
         self, commit_ts: int | None, commit_ms: int | None, layout: Layout, query: str, ddl_type: str | None
     ) -> None:
-        """Add a DDL; ``layout`` has its database and table, and the table's columns and version after it where the
+        """Adds a DDL; ``layout`` has its database and table, and the table's columns and version after it where the
         protocol sends them. ``commit_ms`` is used only where ``commit_ts`` is None."""
         self._add(Kind.DDL, layout, commit_ts, commit_ms, ddl=(query, ddl_type))
 
     def resolved(self, commit_ts: int) -> None:
-        """Add a watermark."""
+        """Adds a watermark."""
         self._add(Kind.RESOLVED, _NO_LAYOUT, commit_ts)
 
     def bootstrap(self, layout: Layout) -> None:
-        """Add a table's schema: the layout's columns and version."""
+        """Adds a table's schema: the layout's columns and version."""
         self._add(Kind.BOOTSTRAP, layout)
 
     def error(self, error: DecodeError) -> None:
-        """Add the failure of a message that did not decode."""
+        """Adds the failure of a message that did not decode."""
         layout = Layout(error.database, error.table, (), None)
         self._add(Kind.ERROR, layout, fault=(error.reason, error.detail, error.offset))
 
@@ -72,7 +72,7 @@ class Events:
         self._lines.append((self.message, kind, layout, commit_ts, commit_ms, *ddl, *fault))
 
     def finish(self) -> pa.RecordBatch:
-        """The events as columns of EVENTS, in the order of their messages."""
+        """Returns the events as columns of EVENTS, in the order of their messages."""
         if not self._lines:
             return pa.RecordBatch.from_pylist([], schema=EVENTS)
         self._lines.sort(key=itemgetter(0))
@@ -100,7 +100,8 @@ class Events:
 
 
 def _layout_columns(layouts: Sequence[Layout], numbers: pa.Array) -> dict[str, pa.Array]:
-    """Database, table, columns and version of the events' layouts; ``numbers`` has each event's index in ``layouts``.
+    """Returns database, table, columns and version of the events' layouts; ``numbers`` has each event's index in
+    ``layouts``.
 
     Each layout's values are made once and taken by index.
     """
@@ -114,7 +115,7 @@ def _layout_columns(layouts: Sequence[Layout], numbers: pa.Array) -> dict[str, p
 
 
 def _batch(columns: Mapping[str, pa.Array], count: int) -> pa.RecordBatch:
-    """``count`` rows of EVENTS; columns that are not given are null."""
+    """Returns ``count`` rows of EVENTS; columns that are not given are null."""
     arrays = [columns.get(field.name, pa.nulls(count, field.type)) for field in EVENTS]
     return pa.RecordBatch.from_arrays(arrays, schema=EVENTS)
 
@@ -126,7 +127,7 @@ def _times(tso: pa.Array, commit_ms: pa.Array) -> pa.Array:
 
 
 def _index_in_message(message: pa.Array) -> pa.Array:
-    """0, 1, 2 … within each run of equal message indices, which ascend."""
+    """Returns 0, 1, 2 … within each run of equal message indices, which ascend."""
     # starts[e]: index of the first event of event e's message.
     number = message.to_numpy()
     starts = number.searchsorted(number, side="left")
@@ -157,13 +158,13 @@ class RowBatch:
 
 
 def numbered_from(first: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Events whose messages are numbered from ``first`` instead of 0."""
+    """Returns events whose messages are numbered from ``first`` instead of 0."""
     at = EVENTS.get_field_index("message")
     return batch.set_column(at, EVENTS.field(at), pc.add(batch["message"], pa.scalar(first, pa.int32())))
 
 
 def in_order(rows: RowBatch | None, others: Events, index: Sequence[int]) -> pa.RecordBatch:
-    """Row changes and other events as EVENTS columns, in the order of message and index.
+    """Merges row changes and other events, as EVENTS columns, in the order of message and index.
 
     ``index`` is that of ``others`` when they are in the order of their messages.
     """
@@ -184,7 +185,7 @@ def in_order(rows: RowBatch | None, others: Events, index: Sequence[int]) -> pa.
 
 
 def _interleaved(rows: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch:
-    """Both merged in the order of their messages, of which none has events in both. Row changes are moved as runs."""
+    """Merges both in the order of their messages, of which none has events in both. Row changes are moved as runs."""
     # positions[o]: number of row changes before the other event o. cuts: where runs of equal positions begin.
     positions = np.searchsorted(rows["message"], others["message"])
     cuts = [0, *(np.flatnonzero(np.diff(positions)) + 1).tolist(), len(positions)]
@@ -238,12 +239,12 @@ DecodeBatch = Callable[[Iterable[bytes | None], Iterable[bytes | None]], pa.Reco
 
 
 def checked_tso(value: int) -> int:
-    """The commit_ts of a row change or DDL. Raises DecodeError ``out_of_range`` outside 0 to MAX_TSO."""
+    """Returns the commit_ts of a row change or DDL. Raises DecodeError ``out_of_range`` outside 0 to MAX_TSO."""
     return _checked(value, "commit_ts", MAX_TSO)
 
 
 def checked_watermark(value: int) -> int:
-    """The commit_ts of a watermark. Raises DecodeError ``out_of_range`` outside 0 to MAX_WATERMARK."""
+    """Returns the commit_ts of a watermark. Raises DecodeError ``out_of_range`` outside 0 to MAX_WATERMARK."""
     return _checked(value, "watermark", MAX_WATERMARK)
 
 

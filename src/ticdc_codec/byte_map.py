@@ -59,7 +59,7 @@ class Walk:
         self._keeps_spans = keep
 
     def number(self, name: str, meaning: str, read: Callable[[int], T], show: Callable[[T], str] = str) -> T:
-        """The next uvarint, converted by ``read``; ``show`` makes the span's text of the result."""
+        """Reads the next uvarint, converted by ``read``; ``show`` makes the span's text of the result."""
         raw, after = read_uvarint(self.data, self.at, self.end)
         value = read(raw)
         if self._keeps_spans:
@@ -68,7 +68,7 @@ class Walk:
         return value
 
     def octets(self, name: str, size: int, meaning: str, show: Callable[[bytes], str]) -> bytes:
-        """The next ``size`` bytes. Raises DecodeError ``truncated`` if fewer are left."""
+        """Reads the next ``size`` bytes. Raises DecodeError ``truncated`` if fewer are left."""
         left = self.end - self.at
         if size > left:
             raise DecodeError("truncated", f"expected {size} bytes of {name}, {left} are left", offset=self.at)
@@ -80,7 +80,8 @@ class Walk:
 
     @contextmanager
     def section(self, name: str, size: int | None = None, meaning: str = "") -> Iterator[Walk]:
-        """A span of several fields, which must fill ``size`` bytes if it is given. Raises DecodeError if not."""
+        """Adds a span of the fields that are read within. They must fill ``size`` bytes if it is given: raises
+        DecodeError if not."""
         start, end = self.at, self.end if size is None else self.at + size
         if end > self.end:
             raise DecodeError(
@@ -98,7 +99,7 @@ class Walk:
                 self.spans.append(Span(name=name, start=start, end=self.at, meaning=meaning, parts=parts))
 
     def finish(self, name: str) -> None:
-        """Raise DecodeError ``trailing_bytes`` if bytes are left."""
+        """Raises DecodeError ``trailing_bytes`` if bytes are left."""
         if self.at != self.end:
             detail = f"expected the end of {name}, {self.end - self.at} bytes are left"
             raise DecodeError("trailing_bytes", detail, offset=self.at)
@@ -108,7 +109,7 @@ class Walk:
 
 
 def mapped(of: str, data: bytes, read: Callable[[Walk], None]) -> ByteMap:
-    """The map of ``data`` as far as ``read`` gets."""
+    """Returns the map of ``data`` as far as ``read`` gets."""
     walk = Walk(data, 0, len(data))
     error = None
     try:
@@ -119,7 +120,7 @@ def mapped(of: str, data: bytes, read: Callable[[Walk], None]) -> ByteMap:
 
 
 def whole_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:
-    """The maps of a message whose key and value are one text each."""
+    """Returns the maps of a message whose key and value are one text each."""
     compression = options.large_message_handle_compression
     meaning = "text" if compression is Compression.NONE else f"text, compressed with {compression}"
 
@@ -131,12 +132,13 @@ def whole_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> 
 
 
 def content_text(compression: Compression, data: bytes) -> str:
-    """The text in ``data``. Raises DecodeError."""
+    """Returns the text in ``data``. Raises DecodeError."""
     return decompress(data, compression).decode(errors="backslashreplace") if data else ""
 
 
 def filled(spans: list[Span], start: int, end: int) -> tuple[Span, ...]:
-    """The spans in the order of their bytes, with one for each gap between them; spans of no bytes are left out."""
+    """Returns the spans in the order of their bytes, with one for each gap between them; spans of no bytes are left
+    out."""
     whole: list[Span] = []
     for span in sorted((span for span in spans if span.start < span.end), key=lambda span: span.start):
         if start < span.start:

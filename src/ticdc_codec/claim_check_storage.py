@@ -32,7 +32,7 @@ class StoredObjects(Mapping[str, bytes]):
         self._folder = None if storage_uri is None else _folder(storage_uri)
 
     def __getitem__(self, location: str) -> bytes:
-        """The object's bytes. Raises KeyError if it does not exist."""
+        """Returns the object's bytes. Raises KeyError if it does not exist."""
         name = location.rstrip("/").rpartition("/")[2]
         if self._folder is None or not _FILE_NAME.fullmatch(name.encode(errors="replace")):
             raise KeyError(location)
@@ -68,7 +68,7 @@ class ObjectStore:
             self._folder.base_fs.create_dir(self._folder.base_path)
 
     def write(self, name: str, content: bytes) -> None:
-        """Write an object, or write it again."""
+        """Writes an object, or writes it again."""
         with self._writing(), self._folder.open_output_stream(name) as stream:
             stream.write(content)
 
@@ -94,8 +94,8 @@ def _folder(storage_uri: str) -> fs.SubTreeFileSystem:
 
 
 def _shown(storage_uri: str) -> str:
-    """The URI without the key and secret that it may contain: before the host, where a secret may have a slash, and
-    among the parameters, where TiCDC's own URIs have them."""
+    """Returns the URI without the key and secret that it may contain: before the host, where a secret may have a slash,
+    and among the parameters, where TiCDC's own URIs have them."""
     address, _, parameters = storage_uri.partition("?")
     return re.sub("//.*@", "//…@", address) + ("?…" if parameters else "")
 

@@ -66,7 +66,7 @@ class ApplyError(LakehouseError):
 
 
 def suggestion(word: str, allowed: Iterable[str]) -> str:
-    """What a message says after an unknown word: the allowed word that looks most like it, or all of them."""
+    """Returns what a message says after an unknown word: the allowed word that looks most like it, or all of them."""
     words = sorted(allowed)
     close = get_close_matches(word, words, n=1)
     return f"did you mean {close[0]}?" if close else f"expected one of {', '.join(words)}" if words else "there is none"

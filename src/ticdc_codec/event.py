@@ -103,7 +103,7 @@ class RowChange:
     table_id: int | None = None
     """Physical table (partition) id, where the wire carries it."""
     handle_only: bool = False
-    """True if the images hold the handle key alone because the row was too large for a message."""
+    """True if the images hold only the handle key because the row was too large for a message."""
     schema_version: int | None = None
     """Version of the schema with which the row was decoded, where the protocol sends one."""
 
@@ -188,13 +188,14 @@ EVENTS = pa.schema(
 in its message; both begin at 0.
 
 ``commit_ts`` has the 64 bits of the unsigned number, as Spark has no unsigned type: a watermark of 2^63 and more is
-negative here (``commit_time`` is right, ``Resolved`` gives the number back). Row changes and DDLs stay below 2^63. Gold
+negative here (``commit_time`` is right, ``Resolved`` has the number itself). Row changes and DDLs stay below 2^63. Gold
 reads ``commit_ts > W`` and so never uses a negative one.
 """
 
 
 def columns_text(columns: tuple[Column, ...]) -> str:
-    """The columns as JSON array text, ``[{"name": …, "type": …, "key": true, "flags": 3, "by": …, "defect": …}]``.
+    """Returns the columns as JSON array text, ``[{"name": …, "type": …, "key": true, "flags": 3, "by": …, "defect":
+    …}]``.
 
     Members that do not apply are left out.
     """
@@ -202,8 +203,8 @@ def columns_text(columns: tuple[Column, ...]) -> str:
 
 
 def key_order(names: Iterable[str]) -> list[str]:
-    """A handle key's columns in the order of the values in its text: by name, as TiDB compares names. It ignores case
-    letter by letter, so that another spelling of a name does not change the order.
+    """Returns a handle key's columns in the order of the values in its text: by name, as TiDB compares names. It
+    ignores case letter by letter, so that another spelling of a name does not change the order.
 
     No other order is always the same: messages list columns in the table's order (Canal-JSON's pkNames too), which
     MODIFY COLUMN … FIRST changes, or sorted (Open Protocol of tiflow, wire.md 1.2.3); an index may have another one.
@@ -212,7 +213,7 @@ def key_order(names: Iterable[str]) -> list[str]:
 
 
 def key_positions(columns: Sequence[Column]) -> tuple[int, ...]:
-    """The positions of the handle key's columns among these, in the order of ``key_order``."""
+    """Returns the positions of the handle key's columns among these, in the order of ``key_order``."""
     positions = {column.name: position for position, column in enumerate(columns) if column.key}
     return tuple(positions[name] for name in key_order(positions))
 
@@ -227,18 +228,18 @@ def _column_members(column: Column) -> dict[str, object]:
 
 @lru_cache(maxsize=1024)
 def columns_from(text: str | None) -> tuple[Column, ...]:
-    """Inverse of ``columns_text``; no columns for None. Equal texts give one object, which rows share."""
+    """Inverse of ``columns_text``; no columns for None. Equal texts return one object, which rows share."""
     return () if text is None else tuple(Column(**members) for members in orjson.loads(text))
 
 
 def events_of(batch: pa.RecordBatch) -> Iterator[tuple[int, Event]]:
-    """The events of a batch of EVENTS columns, each with the index of its message."""
+    """Yields the events of a batch of EVENTS columns, each with the index of its message."""
     for members in batch.to_pylist():
         yield members["message"], event_of(members)
 
 
 def event_of(members: Mapping[str, object]) -> Event:
-    """One row of the EVENTS columns as a typed event."""
+    """Returns one row of the EVENTS columns as a typed event."""
     match Kind(str(members["kind"])):
         case Kind.ROW:
             return _row_of(members)

@@ -36,15 +36,15 @@ class Inspection:
     reason: str
     """Why this protocol, or why none."""
     events: MessageEvents = ()
-    """Its events; one ``Failure`` alone if it does not decode."""
+    """Its events; only one ``Failure`` if it does not decode."""
     maps: tuple[ByteMap, ...] = ()
     """What the bytes of key and value are; none of a message that does not decode, unless it is explained."""
     explain: bool = False
-    """Whether to show every byte, or the parts of the message alone."""
+    """True if every byte is shown, else only the parts of the message."""
 
     @property
     def decoded(self) -> bool:
-        """Whether the message was decoded."""
+        """True if the message was decoded."""
         return self.protocol is not None and not any(isinstance(event, Failure) for event in self.events)
 
     @property
@@ -90,7 +90,7 @@ class Inspector:
         self._decoders: dict[tuple[str, str], MessageDecoder] = {}
 
     def inspect(self, message: OneMessage, name: str = "message") -> Inspection:
-        """What a message is; one that does not decode is no error here. Raises ConfigError for an option that the
+        """Describes a message; one that does not decode is no error here. Raises ConfigError for an option that the
         recognised protocol does not have."""
         key, value = pair_of(message)
         protocol, shown, reason = self._protocol_of(key, value)
@@ -114,7 +114,7 @@ class Inspector:
         return replace(inspection, maps=protocol_named(protocol).byte_maps(key, value, sink_options(protocol, options)))
 
     def _protocol_of(self, key: bytes | None, value: bytes | None) -> tuple[str | None, Mapping[str, str], str]:
-        """Protocol, the options that the bytes show, and the reason."""
+        """Returns the protocol, the options that the bytes show, and the reason."""
         look = recognise_one(key, value)
         others = self._others
         if self._protocol is not None:
@@ -126,7 +126,7 @@ class Inspector:
         return look.protocol, look.options, look.reason
 
     def _decoder(self, protocol: str, shown: Mapping[str, str]) -> MessageDecoder:
-        """One for all messages with the same options, so that it knows their schemas."""
+        """Returns one decoder for all messages with the same options, so that it knows their schemas."""
         deciding = {name: shown[name] for name in DECIDING if name in shown}
         key_of_decoder = protocol, repr(deciding)
         if key_of_decoder not in self._decoders:
@@ -252,7 +252,7 @@ def _column(column: Column) -> tuple[Piece, ...]:
 
 
 def _change(row: RowChange, name: str) -> tuple[Piece, ...]:
-    """The value, or both where an update changed it."""
+    """Returns the value, or both where an update changed it."""
     images = [image for image in (row.before, row.after) if image is not None and name in image]
     texts = [_value(image, name) for image in images]
     match texts:
@@ -269,7 +269,7 @@ def _value(image: Image, name: str) -> str:
 
 
 def _parts(byte_map: ByteMap) -> Node:
-    """The largest spans and their sizes."""
+    """Returns the largest spans and their sizes."""
     sizes = ", ".join(f"{span.name} {span.end - span.start}" for span in byte_map.spans)
     return Node(
         ((f"bytes of the {byte_map.of}", Style.HEAD), (f"{len(byte_map.data)}", Style.NOTE), (shown(sizes), Style.NAME))
@@ -303,7 +303,7 @@ def _line(text: str, style: Style) -> Node:
 
 
 def shown(text: str) -> str:
-    """The text as it may be printed: without control characters, and cut where it is long."""
+    """Returns the text as it may be printed: without control characters, and cut where it is long."""
     cut = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}… ({len(text)} characters)"
     return cut if cut.isprintable() else "".join(map(_printable, cut))
 
@@ -328,7 +328,7 @@ _BLOCK = "font-family:monospace;white-space:pre-wrap;margin:0 0 0 1.2em"
 
 
 def plain_text(node: Node) -> str:
-    """The tree as plain text, one line for each node; ``│``, ``├──`` and ``└──`` show the nesting."""
+    """Returns the tree as plain text, one line for each node; ``│``, ``├──`` and ``└──`` show the nesting."""
     return "\n".join([_joined_pieces(node), *_branches(node, "")])
 
 
@@ -344,7 +344,7 @@ def _joined_pieces(node: Node) -> str:
 
 
 def html(node: Node) -> str:
-    """The tree as one HTML element; a node that has children can be folded."""
+    """Returns the tree as one HTML element; a node that has children can be folded."""
     return f'<div style="{_BLOCK}">{_element(node)}</div>'
 
 

@@ -10,7 +10,7 @@ Rows of a table repeat nearly everything except their values. The engine uses th
               whatever it is, or names the fault; and the engine learns the prefix.
 
 Reading by groups is fast and refuses everything unusual: reading single messages decides what is correct and what is
-wrong with a message. So a message gives the same events alone and among others.
+wrong with a message. So a message has the same events by itself and among others.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ class SingleRow(Generic[Item, Group, Texts]):
     item: Item
     group: Group
     texts: Texts
-    """Of this one row."""
+    """The texts of this one row."""
     prefix: Hashable
     """Rows with it belong to the group; None if this message is no example for others."""
     value: bytes
     """The message's JSON, which a fault's offset counts in."""
     names_checked: bool = False
-    """Whether no object in ``value`` has a name twice."""
+    """True if no object in ``value`` has a name twice."""
 
 
 class RowSpec(ABC, Generic[Item, Group, Texts]):
@@ -91,19 +91,19 @@ class RowSpec(ABC, Generic[Item, Group, Texts]):
     image_fault = ""
     """What the detail of a fault in a row's image begins with."""
     columns_are_checked = False
-    """Whether ``single`` has compared the columns of the images with the table's, so that no column can be missing."""
+    """True if ``single`` has compared the columns of the images with the table's, so that no column can be missing."""
 
     @abstractmethod
     def prefixes(self, items: Sequence[Item]) -> Sequence[Hashable]:
-        """A hint for each row: rows with equal ones mostly belong to one group."""
+        """Returns a hint for each row: rows with equal ones mostly belong to one group."""
 
     @abstractmethod
     def cut(self, group: Group, items: Sequence[Item]) -> Texts | None:
-        """The rows' texts without what the prefix has shown; None if one row differs from the group in that."""
+        """Returns the rows' texts without what the prefix has shown; None if one row differs from the group in that."""
 
     @abstractmethod
     def columns(self, group: Group, items: Sequence[Item], texts: Texts, rows: list[Any]) -> list[RowColumns]:
-        """The rows as columns, one element for each operation among them.
+        """Returns the rows as columns, one element for each operation among them.
 
         ``rows`` has what ``TableReader.read`` makes of ``texts``. Raises DecodeError, or one of ``Unreadable``, if a
         row has a fault or is not like the group; nothing is added then.
@@ -111,11 +111,11 @@ class RowSpec(ABC, Generic[Item, Group, Texts]):
 
     @abstractmethod
     def single(self, item: Item) -> SingleRow[Item, Group, Texts] | None:
-        """The row in a message; None if it is no row, then its event has been added. Raises DecodeError."""
+        """Returns the row in a message; None if it is no row, then its event has been added. Raises DecodeError."""
 
     @abstractmethod
     def refuse(self, item: Item, error: DecodeError) -> None:
-        """Add the failure of the message that this row is in."""
+        """Adds the failure of the message that this row is in."""
 
 
 class MessageRowSpec(RowSpec[int, Group, Texts]):
@@ -125,13 +125,13 @@ class MessageRowSpec(RowSpec[int, Group, Texts]):
         self.begin({}, Events())
 
     def begin(self, values: Mapping[int, bytes], out: Events, keys: Sequence[bytes | None] = ()) -> None:
-        """Begin a batch: values and Kafka keys by number, and where events go that are no rows."""
+        """Begins a batch: values and Kafka keys by number, and where events go that are no rows."""
         self.values = values
         self.keys = keys
         self.out = out
 
     def refuse(self, item: int, error: DecodeError) -> None:
-        """Add the message's failure."""
+        """Adds the message's failure."""
         self.out.message = item
         self.out.error(error)
 
@@ -147,18 +147,18 @@ class JsonRows(Generic[Item, Group, Texts]):
         self._builder = RowBuilder()
 
     def add(self, items: Sequence[Item]) -> None:
-        """Read rows of a batch, and messages that may be rows."""
+        """Reads rows of a batch, and messages that may be rows."""
         for start in range(0, len(items), _CHUNK):
             self._add_chunk(items[start : start + _CHUNK])
 
     def finish(self, without: Collection[int] = ()) -> RowBatch | None:
-        """The batch's rows in order, except those of the messages ``without``; None if no row is left."""
+        """Returns the batch's rows in order, except those of the messages ``without``; None if no row is left."""
         builder, self._builder = self._builder, RowBuilder()
         return builder.rows(without)
 
     def _add_chunk(self, items: Sequence[Item]) -> None:
-        # waiting: rows by prefix. The first row of a prefix that is not known yet is read alone, at once: the others of
-        # the chunk find its group.
+        # waiting: rows by prefix. The first row of a prefix that is not known yet is read by itself, at once: the
+        # others of the chunk find its group.
         waiting: dict[Hashable, list[Item]] = {}
         for item, prefix in zip(items, self._protocol.prefixes(items), strict=True):
             group = waiting.get(prefix)
@@ -172,7 +172,7 @@ class JsonRows(Generic[Item, Group, Texts]):
             self._add_by_halves(prefix, members)
 
     def _add_by_halves(self, prefix: Hashable, items: Sequence[Item]) -> None:
-        """Add rows together; where that fails, halves of them, and few of them one by one."""
+        """Adds rows together; where that fails, halves of them, and few of them one by one."""
         if self._add_group(prefix, items):
             return
         if len(items) > _FEW:
@@ -198,7 +198,7 @@ class JsonRows(Generic[Item, Group, Texts]):
         return True
 
     def _add_single(self, item: Item) -> None:
-        """Add the event of one message, or its failure."""
+        """Adds the event of one message, or its failure."""
         try:
             single = self._protocol.single(item)
             if single is not None:
@@ -208,7 +208,7 @@ class JsonRows(Generic[Item, Group, Texts]):
             self._protocol.refuse(item, error)
 
     def _columns_of(self, single: SingleRow[Item, Group, Texts]) -> list[RowColumns]:
-        """Raises DecodeError, which names the row's table."""
+        """Reads a single row as columns. Raises DecodeError, which names the row's table."""
         try:
             rows = [*map(single.group.table.read, single.texts.texts)]
             if not single.names_checked:
@@ -220,7 +220,7 @@ class JsonRows(Generic[Item, Group, Texts]):
             raise _named(self._image_fault(error, single.value), single.group.table.layout) from None
 
     def _image_fault(self, error: BaseException, value: bytes) -> DecodeError:
-        """What is wrong with a row's images: all else in its message has been read."""
+        """Returns the fault of a row's images: all else in its message has been read."""
         fault = unreadable(error, value)
         other_columns = fault.reason in ("missing_member", "unknown_member") or "enum value" in fault.detail
         reason = "wrong_columns" if other_columns and not self._protocol.columns_are_checked else fault.reason
@@ -241,7 +241,7 @@ def _named(error: DecodeError, layout: Layout) -> DecodeError:
 def contents_of(
     values: Sequence[bytes | None], compression: Compression, out: Events, expected: str = "a JSON object"
 ) -> dict[int, bytes]:
-    """The messages' values by number, decompressed; a failure is added to ``out`` for one without content."""
+    """Returns the messages' values by number, decompressed; a failure is added to ``out`` for one without content."""
     if compression is Compression.NONE and all(values):
         return dict(enumerate(values))  # type: ignore[arg-type]  # none is None
     contents = {}

@@ -45,18 +45,20 @@ class ImageTypes:
         self.names = names
         self.fields = [f"c{at}" for at in range(len(names))]
         self.has_odd_names = _is_odd(names)
-        """Whether a column has a name that no Struct field can have."""
+        """True if a column has a name that no Struct field can have."""
         self.make: Callable[..., Any] = (
             self._dict_of if self.has_odd_names else self.type_of([(Any, UNSET)] * len(names))
         )
         """Makes what JSON is written of from the values of an image's columns."""
 
     def type_of(self, kinds: list[tuple[Any, ...]]) -> Any:
-        """The Struct type of images that have for each column a type, and a default value if it may be left out."""
+        """Returns the Struct type of images that have for each column a type, and a default value if it may be left
+        out."""
         return _object_type(self.fields if self.has_odd_names else self.names, kinds)
 
     def reader(self, row: Any, members: Collection[str]) -> Callable[[bytes], Any]:
-        """Reads rows of this Struct type, in which ``members`` are images, or are null, or have one image in a list.
+        """Returns a reader of rows of this Struct type, in which ``members`` are images, or are null, or have one image
+        in a list.
 
         Raises one of ``Unreadable``, and DecodeError ``wrong_columns``.
         """
@@ -66,7 +68,7 @@ class ImageTypes:
         return lambda text: read(_renamed(text, members, dict(zip(self.names, self.fields, strict=True))))
 
     def image_reader(self, image: Any) -> Callable[[bytes], Image]:
-        """Reads one image of this Struct type. Raises as ``reader`` does."""
+        """Returns a reader of one image of this Struct type. It raises as ``reader`` does."""
         read: Callable[[bytes], Any] = msgspec.json.Decoder(image).decode
         if not self.has_odd_names:
             return read
@@ -75,17 +77,17 @@ class ImageTypes:
         )
 
     def getters(self) -> list[Getter]:
-        """A function for each column that returns its value."""
+        """Returns a function for each column that returns its value."""
         return [attrgetter(field) for field in self.fields]
 
     def lines(self, images: Sequence[Image]) -> bytes:
-        """The images as lines of JSON."""
+        """Returns the images as lines of JSON."""
         if self.has_odd_names:
             return _ENCODE_LINES([self._dict_of(*[getattr(image, field) for field in self.fields]) for image in images])
         return _ENCODE_LINES(images)
 
     def lines_of_columns(self, columns: Sequence[Sequence[Any]], count: int) -> bytes:
-        """The images of so many rows, given as columns of values, as lines of JSON."""
+        """Returns the images of so many rows, passed as columns of values, as lines of JSON."""
         return _ENCODE_LINES([*map(self.make, *columns)] if columns else [{}] * count)
 
     def _dict_of(self, *values: Any) -> dict[str, Any]:
@@ -93,12 +95,13 @@ class ImageTypes:
 
 
 def _is_odd(names: Iterable[str]) -> bool:
-    """Whether msgspec takes a name for no Struct: it has a quote, a backslash or a control character."""
+    """True if msgspec takes a name for no Struct: it has a quote, a backslash or a control character."""
     return any(_UNNAMEABLE.search(name) for name in names)
 
 
 def _object_type(names: Iterable[str], fields: list[tuple[Any, ...]]) -> type:
-    """A Struct type of objects with these names: fields c0, c1 … of these types, with defaults where they have any."""
+    """Returns a Struct type of objects with these names: fields c0, c1 … of these types, with defaults where they have
+    any."""
     rename = {f"c{at}": name for at, name in enumerate(names)}
     named: list[Any] = [(name, *field) for name, field in zip(rename, fields, strict=True)]
     return msgspec.defstruct("Object", named, rename=rename, forbid_unknown_fields=True, gc=False)
@@ -137,8 +140,8 @@ class TextImages:
         ]
 
     def lines(self, images: list[Image]) -> tuple[bytes, bytes]:
-        """The images as lines of JSON: with the wire's values, and with the texts of ``event``, to which they are
-        converted in place. Raises DecodeError."""
+        """Returns the images as lines of JSON: with the wire's values, and with the texts of ``event``, to which they
+        are converted in place. Raises DecodeError."""
         wire = self._types.lines(images)
         # Each conversion looks at a whole column: mostly its texts are those of ``event`` already, and nothing is done.
         is_changed = False
@@ -154,8 +157,8 @@ class TextImages:
 
 
 def without_null(columns: Iterable[Iterable[Any]]) -> list[list[Any]]:
-    """The texts of each column of handle keys. Raises DecodeError for NULL, which no key has: ticdc 8.5.4 and 8.5.5
-    write some values so (docs/defects.md), and the row of another key would be changed."""
+    """Returns the texts of each column of handle keys. Raises DecodeError for NULL, which no key has: ticdc 8.5.4 and
+    8.5.5 write some values so (docs/defects.md), and the row of another key would be changed."""
     listed = [[*column] for column in columns]
     if any(None in column for column in listed):
         raise DecodeError(
@@ -165,12 +168,13 @@ def without_null(columns: Iterable[Iterable[Any]]) -> list[list[Any]]:
 
 
 def handle_key_lines(columns: Iterable[Iterable[Any]]) -> bytes:
-    """Handle keys, given as the texts of each key column, as lines of JSON arrays; no line if there is no column."""
+    """Writes handle keys, passed as the texts of each key column, as lines of JSON arrays; no line if there is no
+    column."""
     return _ENCODE_LINES([*zip(*columns, strict=True)])
 
 
 def old_handle_keys(old: Iterable[Iterable[Any]], new: Iterable[Iterable[Any]]) -> list[bytes | None] | None:
-    """The keys before updates, None for one that is the same after it, or for all of them.
+    """Returns the keys before updates, None for one that is the same after it, or for all of them.
 
     Both are the texts of each key column. One that is UNSET before has not changed.
     """
@@ -185,10 +189,11 @@ def _old_handle_key(before: tuple[Any, ...], after: tuple[Any, ...]) -> bytes | 
 
 
 def check_names(texts: Sequence[bytes], shortest: int, quotes: Callable[[], Iterable[int]]) -> None:
-    """Raise DecodeError ``duplicate_name`` if an object in a text has a name twice.
+    """Raises DecodeError ``duplicate_name`` if an object in a text has a name twice.
 
-    ``shortest`` is the length of all texts together in the shortest JSON of what was read of them, and ``quotes`` gives
-    the quotes of each. What was read has each name once: a second one makes a text longer, by two quotes at least.
+    ``shortest`` is the length of all texts together in the shortest JSON of what was read of them, and ``quotes``
+    returns the quotes of each. What was read has each name once: a second one makes a text longer, by two quotes at
+    least.
     """
     if sum(map(len, texts)) == shortest:
         return
@@ -203,13 +208,14 @@ class ColumnOrder:
     __slots__ = ("_labels",)
 
     def __init__(self, names: Iterable[str], ignored: Collection[str] = (), suffix: bytes = b"") -> None:
-        """Names followed by ``suffix``, except those ``ignored``, which a row also has before its images."""
+        """Takes the names, each followed by ``suffix``, except those ``ignored``, which a row also has before its
+        images."""
         self._labels = [_ENCODE(name) + b":" + suffix for name in names if name not in ignored]
 
     def matches(self, texts: Sequence[bytes], commits: Sequence[int]) -> bool:
-        """Whether the first and the last of these rows, by arrival and by commit_ts, have the columns so: a DDL may
-        change it between them, and rows from before it may come again. A name that is written with needless escapes is
-        passed over."""
+        """True if the first and the last of these rows, by arrival and by commit_ts, have the columns in this order: a
+        DDL may change it between them, and rows from before it may come again. A name that is written with needless
+        escapes is passed over."""
         ends = {0, len(texts) - 1, commits.index(min(commits)), commits.index(max(commits))}
         return all(self._matches_one(texts[at]) for at in ends)
 
@@ -220,7 +226,7 @@ class ColumnOrder:
 
 
 SELECTED = "(do the sink's column-selectors leave out a key column?)"
-"""Of an error: ticdc names the whole key, whatever columns a row has."""
+"""The error's detail: ticdc names the whole key, whatever columns a row has."""
 _MOST_KEPT = 4096
 """Entries of a cache (tables, and texts that lead to them) before it is cleared: some MB."""
 
@@ -236,7 +242,7 @@ Value = TypeVar("Value")
 
 
 def cached(cache: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    """The cache's value of ``key``; one that is missing is made and added. Raises what ``make`` raises."""
+    """Returns the cache's value of ``key``; one that is missing is made and added. Raises what ``make`` raises."""
     value = cache.get(key)
     if value is None:
         make_room(cache)

@@ -48,9 +48,9 @@ Unreadable = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def unreadable(error: BaseException, value: bytes) -> DecodeError:
-    """The DecodeError that one of ``Unreadable``, raised for ``value``, means."""
+    """Returns the DecodeError that one of ``Unreadable``, raised for ``value``, means."""
     if isinstance(error, UnicodeDecodeError):
-        # The error has the string alone: all of it stands in the value if it has no escapes.
+        # The error has only the string: all of it stands in the value if it has no escapes.
         begin = value.find(error.object)
         offset = None if begin < 0 else begin + error.start
         return DecodeError("bad_json", f"expected UTF-8, found byte 0x{error.object[error.start]:02x}", offset=offset)
@@ -61,8 +61,8 @@ def unreadable(error: BaseException, value: bytes) -> DecodeError:
 
 
 def names_of(value: bytes) -> Any:
-    """``value`` as plain JSON values. Raises DecodeError ``duplicate_name`` if an object in it has one name twice, and
-    ``bad_json`` for broken UTF-8 in members that msgspec skips."""
+    """Reads ``value`` as plain JSON values. Raises DecodeError ``duplicate_name`` if an object in it has one name
+    twice, and ``bad_json`` for broken UTF-8 in members that msgspec skips."""
     try:
         return json.loads(value, object_pairs_hook=unique, parse_int=str)
     except Unreadable as error:
@@ -70,7 +70,7 @@ def names_of(value: bytes) -> Any:
 
 
 def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of its members. Raises DecodeError ``duplicate_name``."""
+    """Makes an object of its members. Raises DecodeError ``duplicate_name``."""
     members = dict(pairs)
     if len(members) != len(pairs):
         counts = Counter(name for name, _ in pairs)
@@ -80,7 +80,7 @@ def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_replaced_bytes(texts: Iterable[bytes], *read: bytes) -> None:
-    """Raise DecodeError ``bad_utf8`` if a text has U+FFFD as an escape: Go's encoders write it for a byte that is no
+    """Raises DecodeError ``bad_utf8`` if a text has U+FFFD as an escape: Go's encoders write it for a byte that is no
     UTF-8, such as a column of latin1 may have, and the character itself as it is (wire.md 8.15).
 
     ``read`` is what was read of the texts, which has the character then.
@@ -91,17 +91,19 @@ def check_replaced_bytes(texts: Iterable[bytes], *read: bytes) -> None:
 
 
 def number_as_written(digits: str) -> Raw:
-    """A number as it is written: ``parse_int`` and ``parse_float`` of json.loads for values that are written again."""
+    """Returns a number as it is written: ``parse_int`` and ``parse_float`` of json.loads for values that are written
+    again."""
     return Raw(digits.encode())
 
 
 def quotes_of(value: bytes) -> int:
-    """Quotes in ``value`` (valid JSON) that open or close a string: two for each name and each text, and no more."""
+    """Counts the quotes in ``value`` (valid JSON) that open or close a string: two for each name and each text, and no
+    more."""
     return _without_escapes(value).count(_QUOTE)
 
 
 def quotes_of_all(values: Iterable[bytes]) -> int:
-    """``quotes_of`` of many together."""
+    """Returns the sum of ``quotes_of`` of many texts."""
     octets = np.frombuffer(_without_escapes(b" ".join(values)), np.uint8)
     return int(np.count_nonzero(octets == ord(_QUOTE)))
 
@@ -121,7 +123,7 @@ JSON = Raw(b"\0b")
 
 
 def template(members: Mapping[str, object]) -> bytes:
-    """An object with gaps among its members and theirs, to be filled in their order."""
+    """Returns an object with gaps among its members and theirs, to be filled in their order."""
     return msgspec.json.encode(members).replace(b"%", b"%%").replace(b"\0", b"%")
 
 
@@ -138,9 +140,9 @@ class PrefixPattern:
     __slots__ = ("_firsts", "_most", "_number", "_octets", "_powers", "text")
 
     def __init__(self, text: bytes, number: bytes, others: Collection[bytes], letter: int | None = None) -> None:
-        """The numbers that vary are members with one of these names; ``number`` is the one to read. So does the byte at
-        offset ``letter``, if there is one. Raises ValueError if the number is missing, or its text has other than
-        2 to 18 digits.
+        """Takes the members whose numbers vary, which have one of these names; ``number`` is the one to read. The byte
+        at offset ``letter`` varies too, if there is one. Raises ValueError if the number is missing, or its text has
+        other than 2 to 18 digits.
         """
         # spans: begin and end of each number that may vary, with its member's name; strings without one have (-1, -1).
         spans = {match.span(2): match[1] for match in _STRING.finditer(text) if match[1] in {number, *others}}
@@ -162,7 +164,7 @@ class PrefixPattern:
         self._powers = 10 ** np.arange(end - start - 1, -1, -1, dtype=np.int64)
 
     def numbers(self, values: Sequence[bytes]) -> list[int] | None:
-        """The number in each message; None if one of them begins otherwise."""
+        """Returns the number in each message; None if one of them begins otherwise."""
         size = len(self.text)
         octets = np.frombuffer(b"".join([value[:size] for value in values]), np.uint8)
         if len(octets) != size * len(values):
@@ -177,7 +179,7 @@ class PrefixPattern:
 
 
 def joined(opening: str, members: Iterable[tuple[str, pa.Array]], closing: str) -> pa.Array:
-    """JSON texts, one a row: each member's label, then its value between quotes or ``null``."""
+    """Returns JSON texts, one per row: each member's label, then its value between quotes or ``null``."""
     pieces: list[Any] = []
     text = opening
     for label, column in members:
@@ -192,7 +194,7 @@ def joined(opening: str, members: Iterable[tuple[str, pa.Array]], closing: str) 
 
 
 def escaped(texts: pa.Array) -> pa.Array:
-    """The texts as contents of JSON strings, escaped as orjson does it. ``texts`` is no slice of an array."""
+    """Returns the texts as contents of JSON strings, escaped as orjson does it. ``texts`` is no slice of an array."""
     # octets: all texts one after another; starts[n]: where text n begins in them. special: the octets to be escaped;
     # numbers: the texts that have any.
     _, offsets, data = texts.buffers()
@@ -215,12 +217,12 @@ _NO_OFFSETS = np.zeros(0, np.int64)
 
 
 def _specials(octets: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """The offsets of control characters, quotes and backslashes."""
+    """Returns the offsets of control characters, quotes and backslashes."""
     return np.flatnonzero((octets < 0x20) | (octets == 0x22) | (octets == 0x5C))
 
 
 def slices_of(buffer: pa.Buffer, starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> pa.Array:
-    """Slices of a buffer as large binaries, without a copy: slice n is item 2 n, the bytes behind it are item 2 n + 1.
+    """Cuts a buffer into large binaries, without a copy: slice n is item 2 n, the bytes behind it are item 2 n + 1.
 
     ``starts`` and ``starts + sizes`` ascend, as Arrow's offsets do.
     """
@@ -236,7 +238,7 @@ def not_utf8(texts: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def digits_of(slices: pa.Array) -> pa.Array:
-    """Large binaries as lower-case hexadecimal digits."""
+    """Returns large binaries as lower-case hexadecimal digits."""
     _, offsets, data = slices.buffers()
     starts = np.frombuffer(offsets, np.int64)[: len(slices) + 1]
     digits = data.to_pybytes().hex().encode() if data is not None else b""

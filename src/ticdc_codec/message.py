@@ -71,7 +71,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 def stored_value(objects: Mapping[str, bytes], location: str, options: SinkOptions) -> bytes:
-    """The value of the message that lies at ``location``, without its compression.
+    """Returns the value of the message that lies at ``location``, without its compression.
 
     Raises DecodeError ``claim_check_missing`` if there is no object, and others if it is not a message.
     """
@@ -84,7 +84,7 @@ def stored_value(objects: Mapping[str, bytes], location: str, options: SinkOptio
 
 
 def stored_message(content: bytes) -> Message:
-    """The message in an object written without claim-check-raw-value. Raises DecodeError."""
+    """Returns the message in an object written without claim-check-raw-value. Raises DecodeError."""
     try:
         stored = _STORED.decode(content)
         key = None if stored.key is None else base64.b64decode(stored.key, validate=True)
@@ -96,7 +96,7 @@ def stored_message(content: bytes) -> Message:
 
 
 def stored_object(message: Message, options: SinkOptions) -> StoredObject:
-    """The object that has the whole of a message.
+    """Returns the object that has the whole of a message.
 
     Its name has the form of TiCDC's, ``<UUID 4>.json``, but is made of the content: what is encoded again is the same
     object.
@@ -132,7 +132,7 @@ class WriteRow(Protocol):
 
 
 def limited(write: WriteRow, options: SinkOptions) -> Callable[[RowChange], Message]:
-    """A function that encodes a row and applies large-message-handle-option; with ``none`` it is ``write``.
+    """Returns a function that encodes a row and applies large-message-handle-option; with ``none`` it is ``write``.
 
     The function raises ConfigError for a row that is too large even with its handle key only, as TiCDC stops then
     (wire.md 1.6). Raises ConfigError for claim-check without claim-check-storage-uri.
@@ -144,7 +144,7 @@ def limited(write: WriteRow, options: SinkOptions) -> Callable[[RowChange], Mess
 
 
 def checked(message: Message, event: Event, options: SinkOptions) -> Message:
-    """The message. Raises ConfigError if the options limit its size and it exceeds the limit."""
+    """Returns the message. Raises ConfigError if the options limit its size and it exceeds the limit."""
     option, most = options.large_message_handle_option, options.max_message_bytes
     if option is not LargeMessage.NONE and _size(message) > most:
         raise ConfigError(
@@ -154,22 +154,22 @@ def checked(message: Message, event: Event, options: SinkOptions) -> Message:
     return message
 
 
-def key_alone(row: RowChange) -> RowChange:
-    """The row with images that have its handle key columns only."""
+def with_handle_key_only(row: RowChange) -> RowChange:
+    """Returns the row with images that have its handle key columns only."""
     keys = {column.name for column in row.columns if column.key}
     return replace(row, before=_only(keys, row.before), after=_only(keys, row.after), handle_only=True)
 
 
 def commit_ts_of(event: RowChange | Ddl, asked_by: str) -> int:
-    """The commit_ts of an event to be encoded. Raises ConfigError if it has none, naming the protocol or option that
-    needs one (``asked_by``)."""
+    """Returns the commit_ts of an event to be encoded. Raises ConfigError if it has none, naming the protocol or option
+    that needs one (``asked_by``)."""
     if event.commit_ts is None:
         raise ConfigError(f"{asked_by}: an event without commit_ts cannot be encoded, found {named(event)}")
     return event.commit_ts
 
 
 def named(event: Event) -> str:
-    """The event's name in error messages."""
+    """Returns the event's name in error messages."""
     match event:
         case RowChange(op=op, database=database, table=table, commit_ts=commit_ts):
             return f"the {op} of {database}.{table} at commit_ts {commit_ts}"
@@ -193,7 +193,7 @@ def _fitting(write: WriteRow, options: SinkOptions, row: RowChange) -> Message:
 
 
 def _size(message: Message) -> int:
-    """The size that TiCDC compares with the limit, after compression."""
+    """Returns the size that TiCDC compares with the limit, after compression."""
     return len(message.key or b"") + len(message.value or b"") + OVERHEAD
 
 
@@ -204,13 +204,14 @@ MAX_DECOMPRESSED = 256 * 1024 * 1024
 
 
 def compress(data: bytes, compression: Compression) -> bytes:
-    """``data`` in this compression's framing."""
+    """Returns ``data`` in this compression's framing."""
     codec = _CODECS.get(compression)
     return data if codec is None else pa.compress(data, codec=codec, asbytes=True)
 
 
 def decompress(data: bytes, compression: Compression, limit: int = MAX_DECOMPRESSED) -> bytes:
-    """The content of ``data``. Raises DecodeError ``bad_compression``, or ``too_large`` above ``limit`` bytes."""
+    """Returns the content of ``data``. Raises DecodeError ``bad_compression``, or ``too_large`` above ``limit``
+    bytes."""
     match compression:
         case Compression.NONE:
             return data
@@ -230,7 +231,7 @@ def _lz4(data: bytes, limit: int) -> bytes:
 
 
 def _read(stream: pa.NativeFile, limit: int) -> bytes:
-    """All that the stream holds, or a little more than ``limit`` bytes of it.
+    """Returns all that the stream holds, or a little more than ``limit`` bytes of it.
 
     Reads into its own buffer: ``NativeFile.read`` allocates one of the requested size, and leaks it if reading fails.
     """
@@ -250,7 +251,7 @@ def _snappy(data: bytes, limit: int) -> bytes:
 
 
 def _snappy_size(data: bytes) -> int:
-    """A snappy block begins with its content's length: at most five bytes of seven bits each."""
+    """Returns the content's length, with which a snappy block begins: at most five bytes of seven bits each."""
     size = 0
     for position, byte in enumerate(data[:5]):
         size |= (byte & 0x7F) << (7 * position)

@@ -122,19 +122,20 @@ def parse_type(text: str) -> MysqlType:
 
 
 def is_known(text: str) -> bool:
-    """Whether it is a name that TiDB gives a type, with or without its size; a column of a view is ``unspecified``."""
+    """True if it is a name that TiDB has for a type, with or without its size; a column of a view is
+    ``unspecified``."""
     named = _KNOWN.fullmatch(text) is not None and family_of(text) is not Family.OTHER
     return named or text in ("null", "unspecified")
 
 
 def same_type(one: MysqlType, other: MysqlType) -> bool:
-    """Whether two texts mean one type: ``INT`` and ``int(11)``, ``decimal`` and ``DECIMAL(10,0)``."""
+    """True if two texts mean one type: ``INT`` and ``int(11)``, ``decimal`` and ``DECIMAL(10,0)``."""
     return _meaning(one) == _meaning(other)
 
 
 def sized(kind: MysqlType) -> MysqlType:
-    """The type of a column that a DDL declares so: ``DECIMAL`` and ``DECIMAL(0)`` are ``DECIMAL(10,0)`` there, and
-    ``FLOAT(25)`` is ``DOUBLE``."""
+    """Returns the type of a column that a DDL declares so: ``DECIMAL`` and ``DECIMAL(0)`` are ``DECIMAL(10,0)`` there,
+    and ``FLOAT(25)`` is ``DOUBLE``."""
     if kind.family is Family.FLOAT and len(kind.size) == 1:
         name = "float" if kind.digits <= _FLOAT_BITS else "double"
         return parse_type(name + _without_size(kind.text)[len(kind.name) :])
@@ -162,16 +163,16 @@ def _meaning(kind: MysqlType) -> tuple[object, ...]:
 
 
 def family_of(text: str) -> Family:
-    """The family of a type text."""
+    """Returns the family of a type text."""
     return parse_type(text).family
 
 
 def _unquoted(element: str) -> str:
-    """The name inside an ENUM's quotes: ``''`` is one quote, a backslash escapes as in any MySQL string."""
+    """Returns the name inside an ENUM's quotes: ``''`` is one quote, a backslash escapes as in any MySQL string."""
     return _ESCAPED.sub(lambda m: "'" if m[1] is None else _ESCAPES.get(m[1], m[1]), element)
 
 
 def may_be_two(printed: str) -> bool:
-    """Whether a name of an ENUM or SET, as TiDB prints it, may be either of two: a line end is printed as ``\\n``, just
+    """True if a name of an ENUM or SET, as TiDB prints it, may be either of two: a line end is printed as ``\\n``, just
     as a backslash and an n are (``OutputFormat`` of its parser); CR and NUL likewise."""
     return _MAY_BE_TWO.search(printed) is not None

@@ -45,7 +45,7 @@ _HALVES = tuple(
 
 
 def read_uvarint(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """The uvarint that begins at ``start``, and the position after it; it must end before ``end``."""
+    """Returns the uvarint that begins at ``start``, and the position after it; it must end before ``end``."""
     value = 0
     for at in range(start, min(end, start + LONGEST)):
         value |= (data[at] & 0x7F) << 7 * (at - start)
@@ -55,7 +55,7 @@ def read_uvarint(data: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def read_reversed_uvarint(data: bytes) -> tuple[int, int]:
-    """The reversed uvarint that ends ``data``, and the position where it begins."""
+    """Returns the reversed uvarint that ends ``data``, and the position where it begins."""
     value = 0
     for size in range(1, min(len(data), LONGEST) + 1):
         byte = data[-size]
@@ -66,17 +66,17 @@ def read_reversed_uvarint(data: bytes) -> tuple[int, int]:
 
 
 def zigzag(number: int) -> int:
-    """The signed number that a varint holds as ``number``."""
+    """Returns the signed number that a varint holds as ``number``."""
     return (number >> 1) ^ -(number & 1)
 
 
 def words_of(buffer: bytes | pa.Buffer) -> UInt64s:
-    """words[p]: the eight bytes from position p of the buffer on, whose last ``PAD`` bytes must be zeros."""
+    """Returns words[p]: the eight bytes from position p of the buffer on, whose last ``PAD`` bytes must be zeros."""
     return np.ndarray(memoryview(buffer).nbytes - _WORD + 1, np.dtype("<u8"), buffer, strides=(1,))
 
 
 def uvarints_at(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
-    """The uvarints at these positions, and the positions after them; -1 after one of more than 64 bits."""
+    """Returns the uvarints at these positions, and the positions after them; -1 after one of more than 64 bits."""
     numbers = words[at] & _OCTET
     after = at + 1
     longer = np.flatnonzero(numbers >= _MORE)
@@ -86,7 +86,7 @@ def uvarints_at(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
 
 
 def _long_uvarints(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
-    """``uvarints_at`` for numbers of any size: eight bytes in one step, then a ninth and a tenth."""
+    """Does what ``uvarints_at`` does for numbers of any size: eight bytes in one step, then a ninth and a tenth."""
     # last: bit 7 of each number's last byte among its first eight, 0 if the number is longer.
     eight_bytes = words[at]
     last = ~eight_bytes & _MORE_OF_EIGHT
@@ -105,7 +105,7 @@ def _long_uvarints(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
 
 
 def uvarints_of(octets: bytes) -> tuple[UInt64s, Int64s, Bools]:
-    """All uvarints of ``octets``, the position of each, and which of them have more than 64 bits."""
+    """Returns all uvarints of ``octets``, the position of each, and which of them have more than 64 bits."""
     # ends, starts: of each number. One that has more than 64 bits ends elsewhere than its first ten bytes say.
     ends = np.flatnonzero(np.frombuffer(octets, np.uint8) < _MORE)
     starts = np.append(0, ends + 1)[:-1]
@@ -114,7 +114,7 @@ def uvarints_of(octets: bytes) -> tuple[UInt64s, Int64s, Bools]:
 
 
 def zigzags(numbers: UInt64s) -> Int64s:
-    """``zigzag`` of each number."""
+    """Applies ``zigzag`` to each number."""
     return (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
 
 
@@ -124,7 +124,7 @@ def zigzagged(numbers: Int64s) -> UInt64s:
 
 
 def octets_of(numbers: UInt64s) -> tuple[npt.NDArray[np.uint8], Int64s]:
-    """The bytes of the numbers as uvarints one after another, and the number of bytes of each."""
+    """Returns the bytes of the numbers as uvarints one after another, and the number of bytes of each."""
     width = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
     octets = np.empty((len(numbers), width), np.uint8)
     used = np.empty((len(numbers), width), np.bool_)
@@ -144,7 +144,7 @@ Whole = TypeVar("Whole", UInt64s, Int64s)
 
 
 def running(numbers: Whole, first: Int64s, owner: Int64s) -> Whole:
-    """Running sums modulo 2^64 within each owner's numbers.
+    """Returns running sums modulo 2^64 within each owner's numbers.
 
     ``first`` has the index of each owner's first number, ``owner`` the owner of each number.
     """
@@ -154,7 +154,7 @@ def running(numbers: Whole, first: Int64s, owner: Int64s) -> Whole:
 
 
 def uvarint(number: int) -> bytes:
-    """The bytes of 0 <= ``number`` < 2^64."""
+    """Returns the bytes of 0 <= ``number`` < 2^64."""
     if number < _SMALL_LIMIT:
         return _SMALL[number]
     digits = b""
@@ -165,7 +165,7 @@ def uvarint(number: int) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """The bytes of ``number`` modulo 2^64, as differences wrap in Go."""
+    """Returns the bytes of ``number`` modulo 2^64, as differences wrap in Go."""
     doubled = number << 1 if number >= 0 else ~(number << 1)
     if doubled < _SMALL_LIMIT:
         return _SMALL[doubled]
@@ -175,14 +175,14 @@ def varint(number: int) -> bytes:
 
 
 def delta_varints(numbers: Sequence[int]) -> bytes:
-    """A delta varint chunk: the first number, then each one's difference from the one before."""
+    """Returns a delta varint chunk: the first number, then each one's difference from the one before."""
     if numbers.count(numbers[0]) == len(numbers):
         return varint(numbers[0]) + bytes(len(numbers) - 1)
     return b"".join(map(varint, [numbers[0], *map(sub, numbers[1:], numbers)]))
 
 
 def delta_uvarints(numbers: Sequence[int]) -> bytes:
-    """A delta uvarint chunk: like ``delta_varints``, but unsigned; differences wrap modulo 2^64."""
+    """Returns a delta uvarint chunk: like ``delta_varints``, but unsigned; differences wrap modulo 2^64."""
     return b"".join(map(uvarint, [numbers[0], *[b - a & _MASK for a, b in pairwise(numbers)]]))
 
 

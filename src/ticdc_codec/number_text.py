@@ -30,19 +30,19 @@ _BELOW_SINGLE = 2.0**-150
 """Up to here a float32 is 0."""
 
 is_plain = _PLAIN.fullmatch
-"""Whether a number's text is ``float_text`` of itself."""
+"""True if a number's text is ``float_text`` of itself."""
 is_year = _YEAR.fullmatch
-"""Whether a year's text is ``year_text`` of itself."""
+"""True if a year's text is ``year_text`` of itself."""
 
 
 def are_plain(texts: list[str]) -> bool:
-    """``is_plain`` of all of them, in one call."""
+    """True if ``is_plain`` holds for all of them, in one call."""
     lines = "\n".join([*texts, ""])
     return _PLAIN_LINES.fullmatch(lines) is not None and lines.count("\n") == len(texts)
 
 
 def float_text(text: str) -> str:
-    """Plain digits from 1e-6 up to below 1e21, else an exponent: ``1e-07``; the digits stay those of the wire.
+    """Returns plain digits from 1e-6 up to below 1e21, else an exponent: ``1e-07``; the digits stay those of the wire.
 
     Raises DecodeError for what is no number of a float64.
     """
@@ -58,7 +58,8 @@ def float_text(text: str) -> str:
 
 
 def single_text(text: str) -> str:
-    """``float_text`` of a number of a float32, which may have more digits than that. Raises DecodeError for others."""
+    """Returns the ``float_text`` of a number of a float32, which may have more digits than that. Raises DecodeError for
+    others."""
     plain = float_text(text)
     if abs(float(plain)) >= _BEYOND_SINGLE or (plain.strip("-") != "0" and abs(float(plain)) <= _BELOW_SINGLE):
         raise DecodeError("out_of_range", f"expected a float32, found {text[:40]}")
@@ -66,7 +67,7 @@ def single_text(text: str) -> str:
 
 
 def shortest_texts(numbers: npt.NDArray[Any]) -> list[str]:
-    """The shortest texts that read back to the same float32s or float64s (``event`` docstring)."""
+    """Returns the shortest texts that read back to the same float32s or float64s (``event`` docstring)."""
     texts = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode().split(",") if len(numbers) else []
     return [
         text[:-2] if text.endswith(".0") else _float_text_of_shortest(text) if "e" in text else text for text in texts
@@ -74,7 +75,8 @@ def shortest_texts(numbers: npt.NDArray[Any]) -> list[str]:
 
 
 def _float_text_of_shortest(text: str) -> str:
-    """``float_text`` of a number in exponent form that is a float64's shortest text, in a quarter of the time."""
+    """Returns the ``float_text`` of a number in exponent form that is a float64's shortest text, in a quarter of the
+    time."""
     mantissa, exponent = text.split("e")
     if -6 <= int(exponent) < 21:
         return format(Decimal(text), "f").removesuffix(".0")
@@ -95,41 +97,42 @@ def _rendered(sign: int, digits: str, exponent: int) -> str:
 
 
 def plain_text(text: str) -> str:
-    """A number in plain digits, as the wire has it."""
+    """Returns a number in plain digits, as the wire has it."""
     return f"{Decimal(text):f}" if "e" in text else text
 
 
 def are_counts(texts: list[str]) -> bool:
-    """Whether each text is a number of 64 bits without a sign: BIT, the index of an ENUM, the mask of a SET."""
+    """True if each text is a number of 64 bits without a sign: BIT, the index of an ENUM, the mask of a SET."""
     return not texts or (all(map(_COUNT.fullmatch, texts)) and max(map(int, texts)) < 1 << 64)
 
 
 def count_text(text: str) -> str:
-    """The same text. Raises DecodeError if it is no such number."""
+    """Returns the text itself. Raises DecodeError if it is no such number."""
     if not are_counts([text]):
         raise DecodeError("bad_value", f"expected a number of 0 to 2^64 - 1, found {text[:40]!r}")
     return text
 
 
 def year_text(text: str) -> str:
-    """A year of one to four digits with four. Raises DecodeError ``bad_value``."""
+    """Returns a year of one to four digits with four. Raises DecodeError ``bad_value``."""
     if not _SHORT_YEAR.fullmatch(text):
         raise DecodeError("bad_value", f"expected a year, found {text[:40]!r}")
     return text.zfill(4)
 
 
 def short_year(text: str) -> str:
-    """A year without leading zeros: the year 0 is ``0``."""
+    """Returns a year without leading zeros: the year 0 is ``0``."""
     return text.lstrip("0") or "0"
 
 
 def are_years(texts: list[str]) -> bool:
-    """Whether each text is ``year_text`` of itself."""
+    """True if each text is ``year_text`` of itself."""
     return all(map(is_year, texts))
 
 
 def number_of_names(kind: MysqlType) -> Callable[[str], str]:
-    """A function from names of an ENUM or SET to its index or mask, for encoders; an unknown ENUM name gives 0.
+    """Returns a function from names of an ENUM or SET to its index or mask, for encoders; an unknown ENUM name becomes
+    0.
 
     Raises ConfigError if the type does not list its names.
     """
@@ -142,7 +145,8 @@ def number_of_names(kind: MysqlType) -> Callable[[str], str]:
 
 
 def numbers_of_names_or_digits(kind: MysqlType) -> Callable[[str], str]:
-    """A function from texts of an ENUM or SET to its index or mask: TiCDC before v8.0 sent names (wire.md 1.3.1).
+    """Returns a function from texts of an ENUM or SET to its index or mask: TiCDC before v8.0 sent names (wire.md
+    1.3.1).
 
     Digits stay as they are. The function raises DecodeError for any other text.
     """

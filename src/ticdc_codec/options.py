@@ -86,7 +86,7 @@ CountOrZero = Annotated[int, Meta(ge=0)]
 
 
 def option(description: str, *protocols: str, default: Any) -> Any:
-    """A field of SinkOptions that these protocols have, or all of them where none is named."""
+    """Returns a field of SinkOptions that these protocols have, or all of them where none is named."""
     return field(default=default, metadata={"description": description, "protocols": protocols})
 
 
@@ -119,7 +119,7 @@ class SinkOptions:
         default=False,
     )
     delete_only_output_handle_key_columns: bool = option(
-        "Whether a DELETE has the columns of the handle key alone.", default=False
+        "Whether a DELETE has only the handle key columns.", default=False
     )
     output_raw_change_event: bool = option(
         "Whether an UPDATE that changes a key is one event, not DELETE and INSERT.", default=False
@@ -134,7 +134,7 @@ class SinkOptions:
         "Whether messages name full MySQL types; it turns only-output-updated-columns on.", "canal_json", default=False
     )
     only_output_updated_columns: bool = option(
-        "Whether the image before an UPDATE has changed columns alone.", "canal_json", "open_protocol", default=False
+        "Whether the image before an UPDATE has only the changed columns.", "canal_json", "open_protocol", default=False
     )
     output_old_value: bool = option(
         "Whether an UPDATE has the image before it.", "debezium", "open_protocol", default=True
@@ -151,7 +151,7 @@ class SinkOptions:
         "After how many messages a table's schema is sent again (wire.md 1.3.5); 0: never.", "simple", default=10_000
     )
     send_bootstrap_to_all_partition: bool = option(
-        "Whether every partition gets a table's schema, or the first alone.", "simple", default=True
+        "Whether every partition gets a table's schema, or only the first.", "simple", default=True
     )
     send_all_bootstrap_at_start: bool = option(
         "Whether the schemas of all tables are sent when the changefeed starts.", "simple", default=False
@@ -224,7 +224,7 @@ class Option:
 
 @cache
 def options_of(protocol: str | None = None) -> Mapping[str, Option]:
-    """The options of a protocol, or all, by their names."""
+    """Returns the options of a protocol, or all, by their names."""
     kinds = get_type_hints(SinkOptions, include_extras=True)
     options = (
         Option(name=member.name.replace("_", "-"), kind=kinds[member.name], default=member.default, **member.metadata)
@@ -234,7 +234,7 @@ def options_of(protocol: str | None = None) -> Mapping[str, Option]:
 
 
 def sink_options(protocol: str, given: Mapping[str, object]) -> SinkOptions:
-    """The options of one feed. Values may be typed or text, as a sink-uri has them.
+    """Returns the options of one feed. Values may be typed or text, as a sink-uri has them.
 
     Raises ConfigError for an option that the protocol does not have and for an invalid value.
     """
@@ -255,12 +255,12 @@ def _typed(option: Option, value: object) -> Any:
 
 
 def option_names(protocol: str) -> frozenset[str]:
-    """The names of the options that a protocol has."""
+    """Returns the names of the options that a protocol has."""
     return frozenset(options_of(protocol))
 
 
 def has_watermarks(protocol: str, options: SinkOptions) -> bool:
-    """Whether a changefeed with these options sends watermarks."""
+    """True if a changefeed with these options sends watermarks."""
     return options.enable_tidb_extension or "enable-tidb-extension" not in option_names(protocol)
 
 
@@ -279,11 +279,11 @@ class Parsed(Protocol):
 
     @classmethod
     def parse(cls, value: object) -> object:
-        """The value. Raises ValueError, which may say more exactly what is expected."""
+        """Returns the value. Raises ValueError, which may say more exactly what is expected."""
 
 
 def typed(kind: Any, value: object, *, strict: bool = True) -> Any:
-    """The value as ``kind``: a type of msgspec, a time zone, or a type that is ``Parsed``.
+    """Returns the value as ``kind``: a type of msgspec, a time zone, or a type that is ``Parsed``.
 
     ``strict=False`` also takes numbers and booleans that are written as text. None is no value but the word ``null`` of
     an enum that has it, since YAML reads it so. Raises ConfigError.
@@ -300,13 +300,13 @@ def typed(kind: Any, value: object, *, strict: bool = True) -> Any:
 
 
 def is_word(kind: Any, word: str) -> bool:
-    """Whether ``kind`` is an enum that has this word."""
+    """True if ``kind`` is an enum that has this word."""
     info, _ = _described(kind)
     return isinstance(info, inspect.EnumType) and word in [member.value for member in info.cls]
 
 
 def expected(kind: Any) -> str:
-    """What a value of this type is, in words."""
+    """Returns what a value of this type is, in words."""
     info, description = _described(kind)
     if description:
         return description
@@ -328,7 +328,7 @@ def expected(kind: Any) -> str:
 
 
 def bare(kind: Any) -> Any:
-    """The type without annotations and without ``| None``."""
+    """Returns the type without annotations and without ``| None``."""
     if get_origin(kind) is Annotated:
         return bare(get_args(kind)[0])
     alternatives = [each for each in get_args(kind) if each is not type(None)]
@@ -336,7 +336,7 @@ def bare(kind: Any) -> Any:
 
 
 def _described(kind: Any) -> tuple[inspect.Type, str]:
-    """What msgspec knows of a type, without metadata and ``| None``; and what its metadata says is expected."""
+    """Returns what msgspec knows of a type, without metadata and ``| None``; and what its metadata says is expected."""
     info, description = inspect.type_info(kind), ""
     while isinstance(info, inspect.Metadata | inspect.UnionType):
         if isinstance(info, inspect.Metadata):

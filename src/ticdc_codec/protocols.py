@@ -70,7 +70,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
 
 
 def spelling(protocol: str) -> str:
-    """A protocol's name as TiCDC's documentation and a sink-uri spell it: ``canal-json``, ``open-protocol``."""
+    """Returns a protocol's name as TiCDC's documentation and a sink-uri spell it: ``canal-json``, ``open-protocol``."""
     return protocol.replace("_", "-")
 
 
@@ -79,7 +79,8 @@ SPELLINGS = ", ".join(map(spelling, PROTOCOLS))
 
 
 def protocol_named(name: str) -> Protocol:
-    """The protocol with this sink-uri name; ``-`` and ``_`` are the same. Raises ConfigError for any other name."""
+    """Returns the protocol with this sink-uri name; ``-`` and ``_`` are the same. Raises ConfigError for any other
+    name."""
     protocol = PROTOCOLS.get(name.replace("-", "_"))
     if protocol is None:
         raise ConfigError(f"protocol: expected one of {SPELLINGS}, found {name!r}")
@@ -93,13 +94,13 @@ class Decoder:
         self._decode = protocol_named(protocol).decoder(options, context)
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
-        """The messages' events as EVENTS columns, in order; a message that is not valid is one row of kind
+        """Returns the messages' events as EVENTS columns, in order; a message that is not valid is one row of kind
         ``error``."""
         return self._decode(keys, values)
 
 
 OneMessage = bytes | tuple[bytes | None, bytes | None] | Message
-"""A message: its value alone (the key is null then), key and value, or ``Message``."""
+"""A message: only its value (the key is null then), key and value, or ``Message``."""
 _Pair = tuple[bytes | None, bytes | None]
 MessageEvents = tuple[Event, ...]
 """The events of one message, in wire order."""
@@ -107,7 +108,7 @@ MessageEvents = tuple[Event, ...]
 _BATCH_SIZE = 512
 """Messages that ``MessageDecoder.decode`` decodes together."""
 _BATCH_WITH_OBJECTS = 16
-"""The same where each may name a claim-check object, which is larger than a message may be."""
+"""Messages decoded together where each may name a claim-check object, which is larger than a message may be."""
 _BATCH_BYTES = 8 << 20
 """Bytes of such messages, of which the last one may exceed them: Arrow takes less than 2 GiB of text in a batch, and
 compressed messages grow."""
@@ -145,19 +146,20 @@ class MessageDecoder:
     @overload
     def decode(self, messages: Iterable[OneMessage]) -> Iterator[MessageEvents]: ...
     def decode(self, messages: OneMessage | Iterable[OneMessage]) -> MessageEvents | Iterator[MessageEvents]:
-        """The events of one message (a tuple, in wire order), or an iterator of such tuples for many, in order.
+        """Decodes one message into its events (a tuple, in wire order), or many into an iterator of such tuples, in
+        order.
 
-        A message decodes whole or not at all. One message that is not valid raises DecodeError; among many it gives one
-        ``Failure`` in its place. Many messages are read lazily, up to 512 or 8 MiB ahead.
+        A message decodes whole or not at all. One message that is not valid raises DecodeError; among many it becomes
+        one ``Failure`` in its place. Many messages are read lazily, up to 512 or 8 MiB ahead.
         """
         if is_one(messages):
             return _raise_failure(next(self._each([messages])))
         return self._each(messages)
 
     def table(self, messages: Iterable[OneMessage]) -> pa.Table:
-        """All events as one table with the columns ``event.EVENTS``: ``message`` numbers the messages from 0, a message
-        that is not valid is one row of kind ``error``, images are JSON texts. A row of Simple may come before its
-        schema, within 256 MiB."""
+        """Returns all events as one table with the columns ``event.EVENTS``: ``message`` numbers the messages from 0, a
+        message that is not valid is one row of kind ``error``, images are JSON texts. A row of Simple may come before
+        its schema, within 256 MiB."""
         count, batches = 0, []
         for chunk in self._chunks(messages, sys.maxsize, _PART_BYTES):
             batches.append(numbered_from(count, self._columns(chunk)))
@@ -172,7 +174,7 @@ class MessageDecoder:
             yield from (events_of_message.get(number, ()) for number in range(len(chunk)))
 
     def _chunks(self, messages: Iterable[OneMessage], most: int, most_bytes: int) -> Iterator[list[_Pair]]:
-        """Keys and values of messages that are decoded together. Raises TypeError for what is not a message."""
+        """Yields keys and values of messages that are decoded together. Raises TypeError for what is not a message."""
         chunk: list[_Pair] = []
         size = 0
         for key, value in map(pair_of, messages):
@@ -199,7 +201,7 @@ def decode(
 def decode(
     messages: OneMessage | Iterable[OneMessage], protocol: str, options: Mapping[str, object] | None = None
 ) -> MessageEvents | Iterator[MessageEvents]:
-    """The events of one message, or of each of many: ``MessageDecoder(protocol, options).decode(messages)``.
+    """Returns the events of one message, or of each of many: ``MessageDecoder(protocol, options).decode(messages)``.
 
     Raises DecodeError if the one message is not valid, ConfigError for a wrong protocol or option, TypeError for what
     is not a message.
@@ -217,14 +219,14 @@ def decode(
 
 
 def is_one(messages: object) -> TypeIs[OneMessage]:
-    """Whether this is one message: a pair of bytes (or None) is its key and value, never two messages."""
+    """True if this is one message: a pair of bytes (or None) is its key and value, never two messages."""
     if isinstance(messages, tuple):
         return len(messages) == 2 and all(isinstance(part, bytes | None) for part in messages)
     return isinstance(messages, bytes | Message)
 
 
 def pair_of(message: object) -> tuple[bytes | None, bytes | None]:
-    """Key and value of one message. Raises TypeError for anything else."""
+    """Returns key and value of one message. Raises TypeError for anything else."""
     if not is_one(message):
         raise TypeError(f"expected a message: bytes, (key, value) or Message, found {type(message).__name__}")
     match message:
@@ -236,7 +238,7 @@ def pair_of(message: object) -> tuple[bytes | None, bytes | None]:
 
 
 def _raise_failure(events: MessageEvents) -> MessageEvents:
-    """The events of a message. Raises the DecodeError that a Failure describes."""
+    """Returns the events of a message. Raises the DecodeError that a Failure describes."""
     match events:
         case (Failure() as fault,):
             raise DecodeError(
@@ -246,7 +248,7 @@ def _raise_failure(events: MessageEvents) -> MessageEvents:
 
 
 def encode(events: Iterable[Event], protocol: str, options: Mapping[str, object] | None = None) -> list[Message]:
-    """The events as Kafka messages that TiCDC's own decoder accepts, in order.
+    """Returns the events as Kafka messages that TiCDC's own decoder accepts, in order.
 
     ``protocol`` and ``options`` are as ``MessageDecoder`` takes them. Craft and Open Protocol put up to
     ``max-batch-size`` rows into a message. Simple sends the schema of a row that has no ``schema_version`` in a message

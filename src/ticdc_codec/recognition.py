@@ -57,12 +57,12 @@ class Recognised:
     options: Mapping[str, str] = field(default_factory=dict)
     """The sink-uri options that the bytes show, by their names."""
     damaged: bool = False
-    """Whether the bytes only begin as those of ``protocol`` do, or lack the key that it needs."""
+    """True if the bytes only begin as those of ``protocol`` do, or lack the key that it needs."""
 
 
 def recognise(messages: Iterable[tuple[bytes | None, bytes | None]]) -> Recognised:
-    """What messages (keys and values) of one changefeed are. A protocol, or an option, is named if nearly all show it;
-    the reason says what the others are."""
+    """Recognises messages (keys and values) of one changefeed. A protocol, or an option, is named if nearly all show
+    it; the reason says what the others are."""
     looks = [recognise_one(key, value) for key, value in messages]
     if len(looks) == 1:
         return looks[0]
@@ -84,7 +84,7 @@ def _said(protocol: str | None, group: list[Recognised]) -> str:
 
 
 def _options(group: list[Recognised]) -> tuple[dict[str, str], list[str]]:
-    """The options that nearly all messages agree in that show them, and the names of the others."""
+    """Returns the options that nearly all messages agree in that show them, and the names of the others."""
     shown: dict[str, Counter[str]] = defaultdict(Counter)
     for look in group:
         for name, value in look.options.items():
@@ -95,7 +95,7 @@ def _options(group: list[Recognised]) -> tuple[dict[str, str], list[str]]:
 
 
 def recognise_one(key: bytes | None, value: bytes | None) -> Recognised:
-    """The protocol and options that one message shows, and by what."""
+    """Returns the protocol and options that one message shows, and by what."""
     if key is not None and key.startswith(VERSION):
         return _open_protocol(key, value)
     if not value:
@@ -105,7 +105,7 @@ def recognise_one(key: bytes | None, value: bytes | None) -> Recognised:
 
 
 def _bare(value: bytes) -> Recognised | None:
-    """What the bytes of a value are, without compression."""
+    """Recognises the bytes of a value, without compression."""
     match value[0]:
         case 0x01:
             return _craft(value)
@@ -122,7 +122,7 @@ def _bare(value: bytes) -> Recognised | None:
 
 
 def _members(text: bytes) -> Members | None:
-    """The members of a JSON object; None for any other text."""
+    """Returns the members of a JSON object; None for any other text."""
     try:
         return _OBJECT.decode(text)
     except Unreadable:
@@ -141,7 +141,7 @@ def _craft(value: bytes) -> Recognised | None:
 
 
 def _json(members: Members) -> Recognised:
-    """What a JSON object is. One of no protocol is described."""
+    """Recognises a JSON object. One of no protocol is described."""
     names = members.keys()
     for known, describe in ((_CANAL_JSON, _canal_json), (_SIMPLE, _simple)):
         if known <= names:
@@ -179,7 +179,7 @@ def _debezium(members: Members) -> Recognised:
 
 
 def _compressed(value: bytes) -> Recognised | None:
-    """What a compressed value is; None if it is not compressed, or has no content."""
+    """Recognises a compressed value; None if it is not compressed, or has no content."""
     for compression in (Compression.LZ4, Compression.SNAPPY):
         try:
             recognised = _bare_text(decompress(value, compression, _MOST_BYTES))
@@ -214,7 +214,7 @@ def _open_protocol(key: bytes, value: bytes | None) -> Recognised:
 
 
 def _open_compression(value: bytes | None) -> dict[str, str]:
-    """The compression of the texts in a value, if it holds one: a watermark's does not."""
+    """Returns the compression of the texts in a value, if it holds one: a watermark's does not."""
     try:
         text = next((text for text in texts_of(value or b"") if text), b"")
     except DecodeError:
@@ -224,7 +224,7 @@ def _open_compression(value: bytes | None) -> dict[str, str]:
 
 
 def _open_text(text: bytes) -> tuple[Compression | None, frozenset[str]]:
-    """The compression of one event's JSON object, and the names of its members; None for any other text."""
+    """Returns the compression of one event's JSON object, and the names of its members; None for any other text."""
     for compression in Compression:
         try:
             members = _members(decompress(text, compression, _MOST_BYTES))
@@ -236,7 +236,7 @@ def _open_text(text: bytes) -> tuple[Compression | None, frozenset[str]]:
 
 
 def _open_without_key(value: bytes) -> Recognised | None:
-    """Open Protocol's value without its key: it cannot be decoded, but it can be recognised."""
+    """Recognises Open Protocol's value without its key: it cannot be decoded."""
     try:
         named = [_open_text(text)[1] for text in texts_of(value) if text]
     except DecodeError:
@@ -257,7 +257,7 @@ _BEGINNINGS: tuple[tuple[str, Callable[[bytes], bool]], ...] = (
 
 
 def _beginning(value: bytes) -> Recognised:
-    """What a value that reads as no message may have been."""
+    """Returns what a value that reads as no message may have been."""
     for protocol, begins in _BEGINNINGS:
         if begins(value):
             options = {"encoding-format": "avro"} if value[0] == 0x16 else {}

@@ -44,7 +44,7 @@ class Lines:
         return self._count - count
 
     def array(self) -> pa.Array:
-        """The texts and the line feeds between them, in turn, as large strings: text n is item 2 n."""
+        """Returns the texts and the line feeds between them, in turn, as large strings: text n is item 2 n."""
         if not self._texts:
             return pa.nulls(0, pa.large_string())
         # ends[n]: offset of the line feed behind text n; offsets: begin and end of text 0, of text 1, …
@@ -88,12 +88,12 @@ class Sparse:
         self._given = False
 
     def add(self, values: Sequence[Any] | None, count: int) -> None:
-        """Add the values of ``count`` rows; None if all of them are absent."""
+        """Adds the values of ``count`` rows; None if all of them are absent."""
         self._given = self._given or values is not None
         self._values += [self._absent] * count if values is None else values
 
     def take(self, at: pa.Array) -> pa.Array:
-        """The values of these rows."""
+        """Returns the values of these rows."""
         if self._given:
             return pa.array(self._values, self._kind).take(at)
         return pa.repeat(pa.scalar(self._absent, self._kind), len(at))
@@ -119,7 +119,7 @@ class RowBuilder:
         three are line numbers in ``_keys`` and ``_images``, -1 for no lines."""
 
     def add(self, added: Iterable[RowColumns]) -> None:
-        """Add groups of rows."""
+        """Adds groups of rows."""
         for columns in added:
             self._add(columns)
 
@@ -141,8 +141,8 @@ class RowBuilder:
         self._groups.append((count, _OPS.index(columns.op), layout_index, *firsts))
 
     def rows(self, without: Collection[int] = ()) -> RowBatch | None:
-        """The rows in the order of message and index, except those of the messages ``without``; None if no row is
-        left."""
+        """Returns the rows in the order of message and index, except those of the messages ``without``; None if no row
+        is left."""
         # message[i], index[i]: number of row i's message and its number there, in the order of adding. Arrow reads a
         # list three times as fast as numpy.
         message, index = (pa.array(numbers, pa.int64()).to_numpy() for numbers in (self._messages, self._index))
@@ -173,13 +173,13 @@ class RowBuilder:
 
 
 def _order(message: Numbers, index: Numbers, without: Collection[int]) -> Numbers:
-    """The indices of the rows in the order of message and index, except rows of the messages ``without``."""
+    """Returns the indices of the rows in the order of message and index, except rows of the messages ``without``."""
     order = np.argsort(message << _INDEX_BITS | index, kind="stable")
     return order[~np.isin(message[order], [*without])] if without else order
 
 
 def _line_items(first: Numbers, counts: Numbers, group: Numbers, order: Numbers) -> pa.Array:
-    """For each row the item of ``Lines.array`` that has its text, null for none.
+    """Returns the item of ``Lines.array`` that has the text of each row, null for none.
 
     ``first`` (line number of the first row, -1 for no lines) and ``counts`` have an item for each group, ``group`` and
     ``order`` one for each row.

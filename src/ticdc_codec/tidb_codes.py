@@ -9,7 +9,7 @@ from ticdc_codec.mysql_type import Family, parse_type
 
 
 class Flag(IntFlag):
-    """Column flags. How a value reads depends on BINARY, HANDLE_KEY and UNSIGNED alone."""
+    """Column flags. How a value reads depends only on BINARY, HANDLE_KEY and UNSIGNED."""
 
     BINARY = 0x01
     """Charset ``binary``: set on numbers too, so it means bytes only together with a string type."""
@@ -24,7 +24,7 @@ class Flag(IntFlag):
 
 
 def flag_names(flags: int) -> list[str]:
-    """The names of the flags that are set, in words."""
+    """Returns the names of the flags that are set, in words."""
     return [str(flag.name).lower().replace("_", " ") for flag in Flag if flags & flag]
 
 
@@ -60,7 +60,7 @@ _OTHERS = {
 
 
 def type_of(code: int, flags: int) -> str:
-    """MySQL's type text. Raises KeyError for a type code that TiDB does not have."""
+    """Returns MySQL's type text. Raises KeyError for a type code that TiDB does not have."""
     if code in _INTEGERS:
         return f"{_INTEGERS[code]} unsigned" if flags & Flag.UNSIGNED else _INTEGERS[code]
     if code in _STRINGS:
@@ -79,7 +79,7 @@ _CODES = {
 
 
 def code_of(text: str) -> int:
-    """The type code of a MySQL type text. Raises ValueError for a type that TiDB does not have."""
+    """Returns the type code of a MySQL type text. Raises ValueError for a type that TiDB does not have."""
     code = _CODES.get(parse_type(text).name)
     if code is None:
         raise ValueError(f"TiDB has no type code for {text}")
@@ -92,7 +92,7 @@ _ALWAYS_UNSIGNED = (Family.BIT, Family.YEAR)
 
 
 def flags_of(column: Column) -> int:
-    """The column's flag bits; where the source gave none, those that a reader needs, as TiCDC sets them."""
+    """Returns the column's flag bits; where the source has none, those that a reader needs, as TiCDC sets them."""
     if column.flags is not None:
         return column.flags
     kind = parse_type(column.type)
@@ -115,6 +115,7 @@ _DDL_NAMES = {
 
 
 def ddl_type_name(ddl_type: str | None) -> str:
-    """The name of a DDL type in Simple and Canal-JSON; the type may be TiDB's number, a name already, or None."""
+    """Returns the name of a DDL type in Simple and Canal-JSON; the type may be TiDB's number, a name already, or
+    None."""
     name = ddl_type or "QUERY"
     return _DDL_NAMES.get(int(name), "QUERY") if name.isdecimal() else name

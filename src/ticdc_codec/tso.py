@@ -17,26 +17,26 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def milliseconds(tso: int) -> int:
-    """The physical part: milliseconds since the Unix epoch."""
+    """Returns the physical part: milliseconds since the Unix epoch."""
     return tso >> LOGICAL_BITS
 
 
 def time_of(tso: int) -> datetime:
-    """The physical part as a time in UTC, exact to the millisecond."""
+    """Returns the physical part as a time in UTC, exact to the millisecond."""
     return _EPOCH + timedelta(milliseconds=milliseconds(tso))
 
 
 def with_time(tso: int) -> str:
-    """A TSO for people: ``470613127470252033 (2026-11-21 07:36:50.528 UTC)``."""
+    """Returns a TSO for people: ``470613127470252033 (2026-11-21 07:36:50.528 UTC)``."""
     return f"{tso} ({time_text(tso)})"
 
 
 def time_text(tso: int) -> str:
-    """A TSO's time for people: ``2026-11-21 07:36:50.528 UTC``."""
+    """Returns a TSO's time for people: ``2026-11-21 07:36:50.528 UTC``."""
     time = time_of(tso)
     return f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC"
 
 
 def first_of(milliseconds_since_epoch: int) -> Tso:
-    """The smallest TSO of this millisecond."""
+    """Returns the smallest TSO of this millisecond."""
     return Tso(milliseconds_since_epoch << LOGICAL_BITS)

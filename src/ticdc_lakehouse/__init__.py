@@ -21,8 +21,8 @@ __all__ = ["MessageDecoder", "as_of", "decode", "inspect"]
 
 
 def __getattr__(name: str) -> object:
-    """Each on first use: the codecs and the command line work without Spark, so importing the package must not
-    import it."""
+    """Imports each name on first use: the codecs and the command line work without Spark, so importing the package must
+    not import it."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -23,7 +23,7 @@ from ticdc_lakehouse.session_settings import set_if_allowed, setting_of
 from ticdc_lakehouse.sql.text import literal, quoted
 
 VERSION = version("ticdc-lakehouse")
-"""Of this package: views that another one made are made anew (`Lake.has_current_view`)."""
+"""The version of this package: views that another one made are made anew (`Lake.has_current_view`)."""
 _MADE_BY = "ticdc_lake.version"
 """Property of a view: the version that made it."""
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -54,7 +54,7 @@ class Layer(StrEnum):
 
 
 def holds_table(folder: Path) -> bool:
-    """Whether a Delta table lies in a folder: its log has a commit. The log of one that is being created has none yet,
+    """True if a Delta table lies in a folder: its log has a commit. The log of one that is being created has none yet,
     nor has it if the run that created it was killed."""
     return any((folder / "_delta_log").glob("*.json"))
 
@@ -70,19 +70,19 @@ class Reader(Protocol):
     """
 
     def exists(self, layer: Layer, name: str) -> bool:
-        """Whether the table exists."""
+        """True if the table exists."""
 
     def table(self, layer: Layer, name: str) -> str:
-        """A table's name, as SQL takes it."""
+        """Returns a table's name, as SQL takes it."""
 
     def columns(self, layer: Layer, name: str) -> list[str]:
-        """The names of a table's columns."""
+        """Returns the names of a table's columns."""
 
     def property(self, layer: Layer, name: str, key: str) -> str | None:
-        """A table's property, None if it has none of that name."""
+        """Returns a table's property, None if it has none of that name."""
 
     def rows(self, sql: str) -> list[Values]:
-        """The rows that a query gives, times in UTC: few, as they come to the driver."""
+        """Returns the rows of a query, times in UTC: few, as they come to the driver."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,13 +99,13 @@ class Lake:
     """Folder of the tables on a laptop, as ``<root>/<layer>/<table>``; None where the catalog stores them."""
 
     def table(self, layer: Layer, name: str) -> str:
-        """The quoted three-part name of a table or view: of ``name`` in the layer's schema, of ``part.name`` in the
-        schema ``<layer>_<part>`` (``gold.schema``)."""
+        """Returns the quoted three-part name of a table or view: of ``name`` in the layer's schema, of ``part.name`` in
+        the schema ``<layer>_<part>`` (``gold.schema``)."""
         part, _, plain = name.rpartition(".")
         return f"{self.schema(layer, part)}.{quoted(plain)}"
 
     def schema(self, layer: Layer, part: str = "") -> str:
-        """The quoted two-part name of a layer's schema, or of one of its parts."""
+        """Returns the quoted two-part name of a layer's schema, or of one of its parts."""
         own = self.schemas[layer]
         return ".".join(quoted(each) for each in (self.catalog, f"{own}_{part}" if part else own))
 
@@ -127,25 +127,25 @@ class Lake:
             )
 
     def location(self, layer: Layer, name: str) -> str:
-        """The LOCATION clause that a new table needs, empty where the catalog stores it."""
+        """Returns the LOCATION clause that a new table needs, empty where the catalog stores it."""
         return "" if self.root is None else f"LOCATION {literal(str(self.root / layer / name))}"
 
     def checkpoint(self, stream: str) -> str:
-        """The checkpoint folder of a stream."""
+        """Returns the checkpoint folder of a stream."""
         return f"{self.checkpoints.rstrip('/')}/{stream}"
 
     def exists(self, layer: Layer, name: str) -> bool:
-        """Whether the table or view exists; False where its schema is missing."""
+        """True if the table or view exists; False where its schema is missing."""
         if (part := name.rpartition(".")[0]) and not self._has_schema(layer, part):
             return False
         return self.spark.catalog.tableExists(self.table(layer, name))
 
     def columns(self, layer: Layer, name: str) -> list[str]:
-        """The names of a table's columns."""
+        """Returns the names of a table's columns."""
         return self.spark.table(self.table(layer, name)).columns
 
     def rows(self, sql: str) -> list[Values]:
-        """The rows that a query gives, times in UTC: few, as they come to the driver."""
+        """Returns the rows of a query, times in UTC: few, as they come to the driver."""
         return [{name: _aware(value) for name, value in row.asDict().items()} for row in self.spark.sql(sql).collect()]
 
     def create(self, layer: Layer, name: str, columns: str, *, comment: str, properties: str = "") -> str:
@@ -162,7 +162,7 @@ class Lake:
         return name_sql
 
     def remove_abandoned(self, layer: Layer, name: str) -> None:
-        """On a laptop: remove the folder that a killed run left of a table which it was creating. Delta creates no
+        """Removes, on a laptop, the folder that a killed run left of a table which it was creating. Delta creates no
         table in a folder that has files."""
         if self.root is None or holds_table(folder := self.root / layer / name) or not folder.is_dir():
             return
@@ -171,33 +171,33 @@ class Lake:
             shutil.rmtree(folder, ignore_errors=True)
 
     def drop(self, layer: Layer, name: str) -> None:
-        """Drop a Delta table with its files, also a table in a folder."""
+        """Drops a Delta table with its files, also a table in a folder."""
         self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, name)}")
         if self.root is not None:
             shutil.rmtree(self.root / layer / name, ignore_errors=True)
 
     def history(self, table: str, limit: int | None = None) -> DataFrame:
-        """The Delta versions of a table, named as ``table`` gives it, the newest first."""
+        """Returns the Delta versions of a table, named as ``table`` returns it, the newest first."""
         if _is_connect(self.spark):  # there Delta's Python API needs a plugin of the server
             return self.spark.sql(f"DESCRIBE HISTORY {table}{'' if limit is None else f' LIMIT {limit}'}")
         return DeltaTable.forName(self.spark, table).history(limit)
 
     def version(self, table: str) -> int:
-        """The newest Delta version of a table."""
+        """Returns the newest Delta version of a table."""
         newest = self.history(table, 1).first()
         assert newest is not None
         return int(newest["version"])
 
     def commits(self, table: str, since: int) -> list[Row]:
-        """The rows of a table's history after the version ``since``, the newest first."""
+        """Returns the rows of a table's history after the version ``since``, the newest first."""
         newest = self.history(table, 1).collect()
         later = newest[0]["version"] - since
         return newest[:later] if later < 2 else self.history(table, later).collect()
 
     def committing(self, metadata: str, settings: Mapping[str, str]) -> Lake:
-        """This lake in a session of its own with these ``settings``, whose commits carry ``metadata`` as
-        ``userMetadata`` in the tables' histories: threads that commit different metadata share no setting.
-        ``release`` gives the session back."""
+        """Returns this lake in a session of its own with these ``settings``, whose commits carry ``metadata`` as
+        ``userMetadata`` in the tables' histories: threads that commit different metadata share no setting. ``release``
+        returns the session."""
         with _LOCK:
             free = _FREE_SESSIONS.setdefault(self.spark, [])
             session = free.pop() if free else _another_session(self.spark)
@@ -229,7 +229,7 @@ class Lake:
         return None if version is None else int(version)
 
     def property(self, layer: Layer, name: str, key: str) -> str | None:
-        """A table's property, None if it has none of that name."""
+        """Returns a table's property, None if it has none of that name."""
         rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.table(layer, name)}").collect()
         return next((row["value"] for row in rows if row["key"] == key), None)
 
@@ -237,7 +237,7 @@ class Lake:
         return self.spark.catalog.databaseExists(self.schema(layer, part))
 
     def tables(self, layer: Layer, part: str = "") -> list[str]:
-        """The names of the tables and views in a layer's schema, or in one of its parts if that exists."""
+        """Returns the names of the tables and views in a layer's schema, or in one of its parts if that exists."""
         if part and not self._has_schema(layer, part):
             return []
         shown = self.spark.sql(f"SHOW TABLES IN {self.schema(layer, part)}").collect()
@@ -245,17 +245,17 @@ class Lake:
         return [f"{part}.{name}" for name in names] if part else names
 
     def leave_names(self, layer: Layer, renames: Mapping[str, str]) -> dict[str, str]:
-        """Rename Delta tables, old name to new one; on a laptop a table's folder has its name. Names may change places:
-        tables whose new name another one had get a name in between. Gives these, with the names that they are to take
-        once all have left theirs (``take_names``)."""
+        """Renames Delta tables, old name to new one; on a laptop a table's folder has its name. Names may change
+        places: tables whose new name another one had get a name in between. Returns these, with the names that they are
+        to take once all have left theirs (``take_names``)."""
         leaving = {old: renaming_name(old) if new in renames else new for old, new in renames.items()}
         for old, new in leaving.items():
             self._rename_one(layer, old, new)
         return {between: renames[old] for old, between in leaving.items() if between != renames[old]}
 
     def step_aside(self, layer: Layer, renames: Mapping[str, str]) -> dict[str, str]:
-        """As ``leave_names``, but all tables get a name in between, unless a run that died has left them at one: views
-        that it has not renewed may read any other name."""
+        """Does what ``leave_names`` does, but all tables get a name in between, unless a run that died has left them at
+        one: views that it has not renewed may read any other name."""
         aside = {old: renaming_name(old) for old in renames}
         for old, between in aside.items():
             if old != between:
@@ -263,7 +263,7 @@ class Lake:
         return {between: renames[old] for old, between in aside.items()}
 
     def take_names(self, layer: Layer, renames: Mapping[str, str]) -> None:
-        """Rename tables whose new names are free."""
+        """Renames tables whose new names are free."""
         for old, new in renames.items():
             self._rename_one(layer, old, new)
 
@@ -271,23 +271,23 @@ class Lake:
         if self.root is None:
             self.spark.sql(f"ALTER TABLE {self.table(layer, old)} RENAME TO {self.table(layer, new)}")
             return
-        self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # of the catalog alone: the folder stays
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # only of the catalog: the folder stays
         (self.root / layer / old).rename(self.root / layer / new)
         self._forget_folders()
         self._register_table(layer, new)
 
     def _forget_folders(self) -> None:
-        """Delta remembers what it read by folder, and another table may use the folder soon."""
+        """Clears what Delta remembers by folder: another table may use the folder soon."""
         self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 
     def view(self, layer: Layer, name: str, columns: str, query: str, *, comment: str) -> None:
-        """Create or replace a view. ``columns`` is the SQL list of all its columns, with their comments."""
+        """Creates or replaces a view. ``columns`` is the SQL list of all its columns, with their comments."""
         view = f"{self.table(layer, name)} ({columns})"
         made_by = f"TBLPROPERTIES ({literal(_MADE_BY)} = {literal(VERSION)})"
         self.spark.sql(f"CREATE OR REPLACE VIEW {view} COMMENT {literal(comment)} {made_by} AS {query}")
 
     def has_current_view(self, layer: Layer, name: str) -> bool:
-        """Whether a view that ``view`` makes exists, and this version of the package made it."""
+        """True if a view that ``view`` makes exists, and this version of the package made it."""
         if not self.exists(layer, name):
             return False
         known = self.table(layer, name), VERSION
@@ -307,8 +307,8 @@ class Lake:
             self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
 
     def register(self) -> None:
-        """Make the session fit. On a laptop: make the schemas and register every Delta table found under ``root`` with
-        the session's catalog."""
+        """Prepares the session. On a laptop: creates the schemas and registers every Delta table found under ``root``
+        with the session's catalog."""
         # Else Spark puts settings and environment variables in place of ${…}, also within the quotes of a name.
         set_if_allowed(self.spark, "spark.sql.variable.substitute", "false")
         # Else TIMESTAMP may mean a time without zone, in tables that others have made with one.
@@ -327,7 +327,8 @@ class Lake:
 
 
 def _last_change(folder: Path) -> float:
-    """When something in a folder was last written, in seconds; now, if something goes away meanwhile."""
+    """Returns when something in a folder was last written, in seconds; the current time, if something goes away
+    meanwhile."""
     try:
         return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
     except FileNotFoundError:
@@ -335,22 +336,22 @@ def _last_change(folder: Path) -> float:
 
 
 def _another_session(spark: SparkSession) -> SparkSession:
-    """A session with settings of its own."""
+    """Returns a session with settings of its own."""
     return spark.cloneSession() if _is_connect(spark) else spark.newSession()  # type: ignore[attr-defined]
 
 
 def _is_connect(spark: SparkSession) -> bool:
-    """Whether the session is a client of Spark Connect, as on serverless compute and in standard access mode."""
+    """True if the session is a client of Spark Connect, as on serverless compute and in standard access mode."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def _aware(value: object) -> object:
-    """PySpark gives times without zone, in that of the process."""
+    """Returns a time with its zone: PySpark returns times without zone, in that of the process."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def session_lake(spark: SparkSession) -> Lake:
-    """The lake of the session's current catalog, with the layers' plain names: enough to read."""
+    """Returns the lake of the session's current catalog, with the layers' plain names: enough to read."""
     return Lake(
         spark=spark,
         catalog=spark.catalog.currentCatalog(),

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """The number and what it counts; ``many`` is ``one`` with an s if not given.
+    """Returns the number and what it counts; ``many`` is ``one`` with an s if not given.
 
     >>> counted(1, "row"), counted(2, "row"), counted(0, "message is", "messages are")
     ('1 row', '2 rows', '0 messages are')
@@ -15,7 +15,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """A span of time.
+    """Returns a span of time.
 
     >>> duration(2.4), duration(3_661), duration(180_061)
     ('0:00:02', '1:01:01', '2d 2:01:01')

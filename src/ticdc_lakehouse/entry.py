@@ -57,13 +57,14 @@ class Run:
 
     @classmethod
     def from_widgets(cls, spark: SparkSession, dbutils: Any) -> Run:
-        """The run that a notebook's widgets describe. Raises ConfigError for a parameter or feed file that is wrong."""
+        """Returns the run that a notebook's widgets describe. Raises ConfigError for a parameter or feed file that is
+        wrong."""
         configure_unless_done()
         return cls.from_parameters(spark, dbutils.widgets.getAll(), dbutils.secrets.get)
 
     @classmethod
     def from_parameters(cls, spark: SparkSession, parameters: Mapping[str, str], secret: Secret) -> Run:
-        """The run that job parameters describe: the names of ``resources/ticdc_feed.job.yml``."""
+        """Returns the run that job parameters describe: the names of ``resources/ticdc_feed.job.yml``."""
         path = feed_file(Path(job_parameters.given(parameters, "feeds_root")), job_parameters.given(parameters, "feed"))
         feed = load_feed(path, bootstrap_servers=parameters.get("bootstrap_servers") or None)
         lake = job_parameters.lake_from(spark, parameters)
@@ -77,7 +78,7 @@ class Run:
         )
 
     def bronze(self) -> Landed:
-        """Land what Kafka has. Raises ConfigError if another process runs it, as do the other layers, and for a new
+        """Lands what Kafka has. Raises ConfigError if another process runs it, as do the other layers, and for a new
         feed whose name is taken."""
         source = Source(
             feed=self.feed.name,
@@ -103,7 +104,7 @@ class Run:
             return landed
 
     def silver(self) -> Decoded:
-        """Decode what bronze has. Raises ConfigError if the protocol cannot be decoded continuously, and if the first
+        """Decodes what bronze has. Raises ConfigError if the protocol cannot be decoded continuously, and if the first
         messages are of another one."""
         if self._has_external_schemas and self.continuous:
             raise ConfigError(
@@ -122,8 +123,8 @@ class Run:
         return decode(self.lake, self.decoding, continuous=self.continuous)
 
     def gold(self, known: Published | None = None) -> Applied:
-        """Apply what is complete. ``known`` is the state that this process published last (`Applied.state`), if
-        no run failed since."""
+        """Applies what is complete. ``known`` is the state that this process published last (`Applied.state`), if no
+        run failed since."""
         with self._exclusive(Layer.GOLD), timed("gold", "applied", feed=self.feed.name) as fields:
             if known is None:
                 check_time_zones(self.lake, self.gold_config)
@@ -136,13 +137,13 @@ class Run:
             return applied
 
     def alarm(self) -> None:
-        """Raise AttentionError if the feed passes a threshold of its section ``alarm``, with a sentence for each."""
+        """Raises AttentionError if the feed passes a threshold of its section ``alarm``, with a sentence for each."""
         problems = alarm.problems(self.lake, self.feed.name, thresholds_of(self.feed))
         if problems:
             raise AttentionError(f"feed {self.feed.name} needs attention: {'; '.join(problems)}")
 
     def maintain(self) -> Maintained:
-        """Delete what is older than the feed's retention, compact what stays."""
+        """Deletes what is older than the feed's retention, and compacts what stays."""
         with self._exclusive(Layer.GOLD), timed("ops", "maintained", feed=self.feed.name) as fields:
             maintained = maintain(self.lake, self.gold_config)
             self._retain()
@@ -150,7 +151,7 @@ class Run:
             return maintained
 
     def _retain(self) -> None:
-        """Delete what bronze and silver need not keep, where the feed has a retention."""
+        """Deletes what bronze and silver need not keep, where the feed has a retention."""
         days = {
             Layer.BRONZE: self.feed.bronze.retention_days,
             Layer.SILVER: self.feed.silver.retention_days,
@@ -161,13 +162,14 @@ class Run:
                     retain(self.lake, self.feed.name, most)
 
     def quarantined(self) -> DataFrame:
-        """The messages that could not be decoded and that nothing was done about, with position, reason and detail.
+        """Returns the messages that could not be decoded and that nothing was done about, with position, reason and
+        detail.
 
         Creates nothing."""
         return quarantine.open_messages(self.lake, self.feed.name)
 
     def replay(self, messages: Sequence[str]) -> Replayed:
-        """Decode quarantined messages again; the next run of gold puts their rows in place.
+        """Decodes quarantined messages again; the next run of gold puts their rows in place.
 
         ``messages``: each one's ``topic/partition/offset``, or ``all``. Raises ConfigError for anything else.
         """
@@ -179,7 +181,8 @@ class Run:
             return replayed
 
     def dismiss(self, messages: Sequence[str], reason: str) -> int:
-        """Record that quarantined messages, named as in ``replay``, will not be decoded, and why. Gives their number.
+        """Records that quarantined messages, named as in ``replay``, will not be decoded, and why. Returns their
+        number.
 
         Raises ConfigError as ``replay``, and if it is not said why.
         """
@@ -190,9 +193,9 @@ class Run:
             return dismissed
 
     def decide(self, table: str, action: str, reason: str) -> TableState:
-        """Record what to do (`Action`) about the table ``database.table`` that is blocked, and let the next run of
-        gold try it again. Gives its state before. Raises ConfigError for another action, if the table is not blocked,
-        or if it is not said why."""
+        """Records what to do (`Action`) about the table ``database.table`` that is blocked, and lets the next run of
+        gold try it again. Returns its state before. Raises ConfigError for another action, if the table is not blocked,
+        or if no reason is given."""
         if action not in tuple(Action):
             raise ConfigError(f"action: expected one of {', '.join(Action)}, found {action!r}")
         override = timed("ops", "override", feed=self.feed.name, table=table, action=action, reason=reason)
@@ -202,7 +205,7 @@ class Run:
             return state
 
     def load(self, folder: str, options: LoadOptions | None = None) -> Loaded:
-        """Load tables of Dumpling's export in ``folder``, and bring them to where gold is.
+        """Loads tables of Dumpling's export in ``folder``, and brings them to where gold is.
 
         Raises ConfigError and ApplyError as `ops.load.load`, and ConfigError without a folder.
         """
@@ -225,7 +228,7 @@ class Run:
         sleep: float = 0.0,
         repair: bool = False,
     ) -> Verified:
-        """Compare the feed's tables, or some (``database.table``), with TiDB at the TSO that gold has published.
+        """Compares the feed's tables, or some (``database.table``), with TiDB at the TSO that gold has published.
 
         ``dsn``: ``mysql://USER@HOST:4000/?secret=SCOPE/KEY``, the feed's `source` by default. What differs is written
         into ``ops.differences``; ``repair`` puts it in place as TiDB has it. Raises ConfigError as
@@ -240,8 +243,8 @@ class Run:
             return verified
 
     def verify_from_parameters(self, parameters: Mapping[str, str]) -> Verified:
-        """`verify_source` with a notebook's parameters: dsn (empty: the feed's), table (empty: all), threads, sleep,
-        repair."""
+        """Runs `verify_source` with a notebook's parameters: dsn (empty: the feed's), table (empty: all), threads,
+        sleep, repair."""
         table = parameters.get("table", "")
         return self.verify_source(
             parameters.get("dsn") or None,
@@ -252,11 +255,11 @@ class Run:
         )
 
     def _row_sessions(self) -> Sessions | None:
-        """Sessions that read rows as messages would have them, if the feed wants any read."""
+        """Returns sessions that read rows as messages would have them, if the feed wants any read."""
         return self._sessions(None, self.gold_config.time_zone) if self.feed.gold.reads_source else None
 
     def _sessions(self, dsn: str | None, time_zone: str) -> Sessions:
-        """Sessions in the TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named."""
+        """Returns sessions in the TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named."""
         address = source_address(self.feed, dsn, self.secret)
         return lambda tso: Snapshot(address=address, tso=tso, time_zone=time_zone)
 
@@ -264,7 +267,7 @@ class Run:
         return exclusive_run(self.lake, self.feed.name, layer)
 
     def status(self) -> DataFrame:
-        """The feed's tables at the published watermark. Creates nothing."""
+        """Returns the feed's tables at the published watermark. Creates nothing."""
         return status.status_frame(self.lake, self.feed.name)
 
     @property
@@ -289,7 +292,7 @@ class Run:
 
 
 def alarm_from_widgets(spark: SparkSession, dbutils: Any) -> None:
-    """Make the run of a notebook's widgets fail if it needs somebody: ``bronze``, ``silver``, ``gold`` say how each
+    """Makes the run of a notebook's widgets fail if it needs somebody: ``bronze``, ``silver``, ``gold`` say how each
     layer's task ended.
 
     Raises ConfigError if one did not succeed, before the feed file is read, which may be why; else as `Run.alarm`.
@@ -307,7 +310,8 @@ def _check_tasks(parameters: Mapping[str, str]) -> None:
 
 
 def source_address(feed: Feed, dsn: str | None, secret: Secret) -> Address:
-    """The TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named, or the secret does not exist."""
+    """Returns the TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named, or the secret does not
+    exist."""
     given = dsn or feed.source
     if given is None:
         raise ConfigError(f"feed {feed.name}: no TiDB is named: give its DSN, {DSN_FORM}, or the key source")
@@ -315,15 +319,16 @@ def source_address(feed: Feed, dsn: str | None, secret: Secret) -> Address:
 
 
 def load_options_from_widgets(dbutils: Any) -> LoadOptions:
-    """What a notebook's widgets ``time_zone`` and ``options`` say of an export. Raises ConfigError for what is no
-    option."""
+    """Returns what a notebook's widgets ``time_zone`` and ``options`` say of an export. Raises ConfigError for what is
+    no option."""
     return read_load_options(dbutils.widgets.get("options"), dbutils.widgets.get("time_zone") or None)
 
 
 def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:
-    """The tables of the feed that a notebook's widgets name, as of their ``tso``, or the newest if that is empty.
+    """Returns the tables of the feed that a notebook's widgets name, as of their ``tso``, or the newest if that is
+    empty.
 
-    Reads the lake alone: the widgets need name no feed files and no checkpoints.
+    Reads only the lake: the widgets need name no feed files and no checkpoints.
     """
     parameters = {"checkpoint_root": "", **dbutils.widgets.getAll()}
     feed, tso = job_parameters.given(parameters, "feed"), job_parameters.number(parameters, "tso")
@@ -331,7 +336,8 @@ def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:
 
 
 def selftest_from_widgets(spark: SparkSession, dbutils: Any) -> DataFrame:
-    """The checks of `ops.selftest` in the lake that a notebook's widgets describe: check, outcome, detail, meaning."""
+    """Returns the checks of `ops.selftest` in the lake that a notebook's widgets describe: check, outcome, detail,
+    meaning."""
     parameters = dbutils.widgets.getAll()
     env = Environment(
         lake=job_parameters.lake_from(spark, parameters),
@@ -346,7 +352,7 @@ def selftest_from_widgets(spark: SparkSession, dbutils: Any) -> DataFrame:
 
 
 def selftest_verdict(results: DataFrame) -> str:
-    """How many checks there were. Raises ConfigError naming those that failed, with what follows from it."""
+    """Returns how many checks there were. Raises ConfigError naming those that failed, with what follows from it."""
     rows = results.collect()
     failed = [row for row in rows if row["outcome"] == Outcome.FAILED]
     if failed:
@@ -355,5 +361,5 @@ def selftest_verdict(results: DataFrame) -> str:
 
 
 def deployed_lake(spark: SparkSession, catalog: str, prefix: str = "") -> Lake:
-    """A deployed lake, to read from: ``prefix`` is what target ``dev`` puts before the schemas' names."""
+    """Returns a deployed lake, to read from: ``prefix`` is what target ``dev`` puts before the schemas' names."""
     return Lake(spark=spark, catalog=catalog, schemas={layer: f"{prefix}{layer}" for layer in Layer}, checkpoints="")

@@ -11,14 +11,14 @@ _CALL = "An error occurred while calling"
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text that says something; the name of its class if there is none."""
+    """Returns the first line of an error's text that says something; the name of its class if there is none."""
     lines = (line.strip().removeprefix(": ") for line in str(error).splitlines())
     return next((line for line in lines if line and not line.startswith(_CALL)), type(error).__name__)
 
 
 def reported_cause(error: BaseException) -> str | None:
-    """Name and text of the last error that a report of Spark names, often far below its first line: of several the one
-    which caused the others. None if an error reports no traceback."""
+    """Returns name and text of the last error that a report of Spark names, often far below its first line: of several
+    the one which caused the others. None if an error reports no traceback."""
     report = str(error)
     causes = _RAISED.findall(report) if "Traceback (most recent call last)" in report else []
     return str(causes[-1]) if causes else None

@@ -22,7 +22,7 @@ LARGEST = 2**63 - 1
 
 
 def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
-    """The lake that job parameters describe, with its tables registered where the catalog forgets them."""
+    """Returns the lake that job parameters describe, with its tables registered where the catalog forgets them."""
     root = setting_of(spark, ROOT_CONF)
     lake = Lake(
         spark=spark,
@@ -36,14 +36,15 @@ def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
 
 
 def given(parameters: Mapping[str, str], name: str) -> str:
-    """The value of a parameter, which may be empty. Raises ConfigError for a missing parameter."""
+    """Returns the value of a parameter, which may be empty. Raises ConfigError for a missing parameter."""
     if name not in parameters:
         raise ConfigError(f"parameter {name}: missing; there are {', '.join(parameters) or 'none'}")
     return parameters[name]
 
 
 def choice(parameters: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
-    """The value of a parameter, the first of those that are allowed if it is empty. Raises ConfigError for others."""
+    """Returns the value of a parameter, the first of those that are allowed if it is empty. Raises ConfigError for
+    others."""
     value = parameters.get(name, "") or allowed[0]
     if value not in allowed:
         raise ConfigError(f"parameter {name}: expected one of {', '.join(allowed)}, found {value!r}")
@@ -51,8 +52,8 @@ def choice(parameters: Mapping[str, str], name: str, allowed: tuple[str, ...]) -
 
 
 def names(parameters: Mapping[str, str], name: str) -> list[str]:
-    """The names in a parameter that is a JSON list of them; none if it is missing. Raises ConfigError for other texts,
-    and for a name that is listed twice."""
+    """Returns the names in a parameter that is a JSON list of them; none if it is missing. Raises ConfigError for other
+    texts, and for a name that is listed twice."""
     listed = texts_in(parameters.get(name, "[]"), f"parameter {name}", "names")
     for each, count in Counter(listed).items():
         if count > 1:
@@ -61,7 +62,7 @@ def names(parameters: Mapping[str, str], name: str) -> list[str]:
 
 
 def texts_in(text: str, where: str, what: str = "texts") -> list[str]:
-    """The texts of a JSON list. Raises ConfigError, which names ``where`` it stands and ``what`` they are."""
+    """Returns the texts of a JSON list. Raises ConfigError, which names ``where`` it stands and ``what`` they are."""
     try:
         items = json.loads(text)
     except json.JSONDecodeError:
@@ -72,7 +73,8 @@ def texts_in(text: str, where: str, what: str = "texts") -> list[str]:
 
 
 def seconds(parameters: Mapping[str, str], name: str) -> float:
-    """The seconds that a parameter gives (``2``, ``0.2``), 0 if it is empty. Raises ConfigError for other texts."""
+    """Returns the seconds that a parameter contains (``2``, ``0.2``), 0 if it is empty. Raises ConfigError for other
+    texts."""
     value = parameters.get(name, "").strip()
     if not re.fullmatch(r"(\d{1,6}(\.\d+)?)?", value, re.ASCII):
         raise ConfigError(f"parameter {name}: expected seconds such as 2 or 0.2, or nothing, found {value!r}")
@@ -80,8 +82,8 @@ def seconds(parameters: Mapping[str, str], name: str) -> float:
 
 
 def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int | None:
-    """The whole number that a parameter gives, None if it is empty. Raises ConfigError for other texts, for less than
-    ``least``, and above LARGEST."""
+    """Returns the whole number that a parameter contains, None if it is empty. Raises ConfigError for other texts, for
+    less than ``least``, and above LARGEST."""
     value = parameters.get(name, "").strip()
     if not value:
         return None

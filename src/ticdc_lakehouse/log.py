@@ -31,13 +31,13 @@ class Format(StrEnum):
 
 
 def log(part: str, event: str, /, **fields: object) -> None:
-    """Log one event of a part of the lakehouse: ``bronze``, ``silver``, ``gold``, ``ops``. A field that is None is left
-    out."""
+    """Logs one event of a part of the lakehouse: ``bronze``, ``silver``, ``gold``, ``ops``. A field that is None is
+    left out."""
     _log(part, logging.INFO, event, fields)
 
 
 def warn(part: str, event: str, /, **fields: object) -> None:
-    """Log what needs a person's attention."""
+    """Logs what needs a person's attention."""
     _log(part, logging.WARNING, event, fields)
 
 
@@ -48,7 +48,7 @@ def _log(part: str, level: int, event: str, fields: Mapping[str, object]) -> Non
 
 @contextmanager
 def timed(part: str, event: str, /, **fields: object) -> Iterator[dict[str, object]]:
-    """Log an event when it is done, with its seconds and the fields that the block puts into the mapping; with its
+    """Logs an event when it is done, with its seconds and the fields that the block puts into the mapping; with its
     error, and as ``<event> failed``, if it raises."""
     started, found = time.monotonic(), dict(fields)
     try:
@@ -65,7 +65,7 @@ def _since(started: float) -> float:
 
 
 def configure(level: str = "INFO", form: Format = Format.TEXT) -> None:
-    """Write what the lakehouse logs to stderr, from this level on; libraries from WARNING on. A second call replaces
+    """Writes what the lakehouse logs to stderr, from this level on; libraries from WARNING on. A second call replaces
     the first."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form is Format.JSON else TextLines())
@@ -78,7 +78,8 @@ def configure(level: str = "INFO", form: Format = Format.TEXT) -> None:
 
 
 def configure_unless_done() -> None:
-    """For a notebook: what the lakehouse logs goes into the driver's log, unless logging is configured already."""
+    """Configures a notebook's logs: what the lakehouse logs goes into the driver's log, unless logging is configured
+    already."""
     if not logging.getLogger(ROOT).handlers:
         configure()
 
@@ -87,7 +88,7 @@ class TextLines(logging.Formatter):
     """A line with ``name=value`` fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Returns the line."""
         head = f"{_time(record)} {record.levelname} {record.name} {record.getMessage()}"
         return " ".join([head, *(f"{name}={_value(value)}" for name, value in _fields(record).items())])
 
@@ -96,7 +97,7 @@ class JsonLines(logging.Formatter):
     """A JSON object on a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Returns the line."""
         head = {"time": _time(record), "level": record.levelname, "logger": record.name, "event": record.getMessage()}
         return json.dumps({**head, **_fields(record)}, default=str, ensure_ascii=False)
 
@@ -111,6 +112,6 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _value(value: object) -> str:
-    """A value that is clearly separate from the next field."""
+    """Returns a value that is clearly separate from the next field."""
     text = str(value)
     return text if text and _BARE.issuperset(text) else json.dumps(text, ensure_ascii=False)

@@ -35,13 +35,14 @@ _LEAST_BETWEEN_TRIES = 1.0
 LONGEST_PAUSE = 300.0
 """Seconds that a feed which fails again and again is left alone, at most."""
 _MAINTENANCE_PAUSE = timedelta(hours=1)
-"""After maintenance that failed, unless the next one is due before."""
+"""The pause after maintenance that failed, unless the next one is due before."""
 _FAILURES = (LakehouseError, PySparkException, Py4JError, OSError)
 _HOUR = 3600.0
 _SHOWN = 3
 """Blocked tables that a round's line names."""
 _MOST_DOUBLINGS = 64
-"""Of a pause. A feed that fails for days fails more than 1,023 times, and 2 to that power is no float."""
+"""Largest exponent of a pause: a feed that fails for days fails more than 1,023 times, and 2 to the power of 1,024 is
+no float."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,15 +99,15 @@ class _Feed:
     """None until the feed has published."""
     number: int = 0
     undecoded: bool = True
-    """Whether bronze may have messages that silver has not decoded."""
+    """True if bronze may have messages that silver has not decoded."""
     known: Published | None = None
     """What gold published last, unless a round failed since: it is not read again while it is the newest."""
     failures: int = 0
-    """In a row."""
+    """Failures in a row."""
     not_before: float = field(default_factory=time.monotonic)
 
     def round(self) -> Round:
-        """Run the layers once."""
+        """Runs the layers once."""
         started = time.monotonic()
         landed = self.run.bronze()
         if self.undecoded or landed.messages:
@@ -130,7 +131,7 @@ class _Feed:
         )
 
     def attempt(self, every_seconds: float) -> Round | FailedRound:
-        """Run the layers once; after a failure the next try comes later than after the one before."""
+        """Runs the layers once; after a failure the next try comes later than after the one before."""
         self.number += 1
         try:
             done = self.round()
@@ -145,7 +146,7 @@ class _Feed:
         return done
 
     def maintain_if_due(self) -> Maintained | FailedMaintenance | None:
-        """Maintain the feed if that is due; None if it is not."""
+        """Maintains the feed if that is due; None if it is not."""
         if self.maintain_every is None:
             return None
         try:
@@ -172,8 +173,8 @@ def rounds(
     *,
     maintain_every: timedelta | None = None,
 ) -> Iterator[LoopEvent]:
-    """Carry the feeds round by round, each ``every_seconds`` after the one before began, or at once where that has
-    passed; when all feeds are paused, the next round waits for one. None as ``count``: for ever. After a round, a feed
+    """Processes the feeds round by round, each ``every_seconds`` after the one before began, or at once where that has
+    passed; when all feeds are paused, the next round waits for one. None as ``count``: forever. After a round, a feed
     whose last maintenance, or first window, is as long ago as ``maintain_every`` is maintained; None: never."""
     feeds = [_Feed(run=run, maintain_every=maintain_every) for run in runs]
     number = 0
@@ -191,9 +192,9 @@ def rounds(
 
 
 def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
-    """Run the loop of a notebook's widgets: ``feeds`` (a JSON list), ``every_seconds``, ``rounds`` (empty: for
-    ever), ``maintain_every_hours`` (empty: never). Prints a line for each round of each feed, and for a feed that
-    cannot begin since its file is wrong: the others go on.
+    """Runs the loop of a notebook's widgets: ``feeds`` (a JSON list), ``every_seconds``, ``rounds`` (empty: forever),
+    ``maintain_every_hours`` (empty: never). Prints a line for each round of each feed, and for a feed that cannot begin
+    since its file is wrong: the others go on.
 
     Raises ConfigError for a widget that is wrong, without a feed that can begin, and in the end where one could not or
     its last round failed.
@@ -223,7 +224,7 @@ def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
 def _runs(
     spark: SparkSession, widgets: Mapping[str, str], feeds: Sequence[str], secret: Secret
 ) -> tuple[list[Run], list[str]]:
-    """The runs of the feeds, and a line for each feed that cannot begin."""
+    """Returns the runs of the feeds, and a line for each feed that cannot begin."""
     runs, not_begun = [], []
     for feed in feeds:
         try:
@@ -234,7 +235,7 @@ def _runs(
 
 
 def event_text(done: LoopEvent) -> str:
-    """A round or the maintenance of a feed on one line."""
+    """Returns a round or the maintenance of a feed on one line."""
     match done:
         case FailedRound():
             next_try = f"next try in {done.next_try_seconds:.0f} s"

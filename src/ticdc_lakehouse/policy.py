@@ -18,10 +18,10 @@ class Mode(StrEnum):
     """Which changes gold applies."""
 
     WATERMARKS = "watermarks"
-    """Those up to TiCDC's watermark, window by window: after each, all tables are as TiDB held them at one TSO."""
+    """Changes up to TiCDC's watermark, window by window: after each, all tables are as TiDB held them at one TSO."""
     EVENTUAL = "eventual"
-    """Those that have arrived; the newest commit of each key wins. For feeds without watermarks: tables have no common
-    TSO."""
+    """Changes that have arrived; the newest commit of each key wins. For feeds without watermarks: tables have no
+    common TSO."""
 
 
 class Views(StrEnum):

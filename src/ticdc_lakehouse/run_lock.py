@@ -26,7 +26,7 @@ class Runs:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """A run is active within. Once the runs are closed, it never starts."""
+        """Counts a run as active within. Once the runs are closed, it never starts."""
         with self._changed:
             self._changed.wait_for(lambda: not self._closed)
             self._at_work += 1
@@ -50,7 +50,7 @@ RUNS = Runs()
 
 @contextmanager
 def exclusive_run(lake: Lake, feed: str, layer: Layer) -> Iterator[None]:
-    """Hold the lock of a layer and feed; the operating system takes it back from a process that dies.
+    """Holds the lock of a layer and feed; the operating system takes it back from a process that dies.
 
     Raises ConfigError if another process holds it. On Databricks there is no lock: the job of all feeds allows
     one run (``max_concurrent_runs: 1``), and gold publishes only on top of the state that it began from.

@@ -21,14 +21,14 @@ _REFUSED = {"CONFIG_NOT_AVAILABLE", "CANNOT_MODIFY_CONFIG", "CANNOT_MODIFY_STATI
 
 
 def setting_of(spark: SparkSession, name: str) -> str | None:
-    """A setting's value; None where it is not set, or not readable."""
+    """Returns a setting's value; None where it is not set, or not readable."""
     with _unless_refused():
         return spark.conf.get(name, None)
     return None
 
 
 def set_if_allowed(spark: SparkSession, name: str, value: str | None) -> None:
-    """Set a setting, or unset it (None), where the session may."""
+    """Sets a setting, or unsets it (None), where the session may."""
     with _unless_refused():
         if value is None:
             spark.conf.unset(name)
@@ -38,8 +38,8 @@ def set_if_allowed(spark: SparkSession, name: str, value: str | None) -> None:
 
 @contextmanager
 def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Queries and streams that start within have these settings, where the session may set them. A stream keeps those
-    that it was started with."""
+    """Applies these settings to queries and streams that start within, where the session may set them. A stream keeps
+    those that it was started with."""
     before = {name: setting_of(spark, name) for name in wanted}
     for name, value in wanted.items():
         set_if_allowed(spark, name, value)
@@ -52,8 +52,8 @@ def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def generated_code(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Queries and streams that start within run as generated Java code if about MANY_ROWS ``rows`` or more wait for
-    them: it pays for many rows, and costs more than it saves for few.
+    """Lets queries and streams that start within run as generated Java code if about MANY_ROWS ``rows`` or more wait
+    for them: it pays for many rows, and costs more than it saves for few.
 
     A laptop's session has it off (`ticdc_local.session`): a window of three small tables takes half the time without.
     Where it is on anyway, as on a cluster, only methods that Java would not compile become smaller.
@@ -63,8 +63,8 @@ def generated_code(spark: SparkSession, rows: int) -> Iterator[None]:
 
 
 def begun_again(spark: SparkSession) -> AbstractContextManager[None]:
-    """Streams that start within begin also where an earlier attempt ended while it planned the first batch, as on a
-    full disk: it leaves a part of a file in the checkpoint's ``offsets``, and Spark 4.1 refuses a folder that is not
+    """Lets streams that start within begin also where an earlier attempt ended while it planned the first batch, as on
+    a full disk: it leaves a part of a file in the checkpoint's ``offsets``, and Spark 4.1 refuses a folder that is not
     empty."""
     return settings(spark, {"spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false"})
 

@@ -8,36 +8,37 @@ from pathlib import Path
 
 
 def query_id(checkpoint: str) -> str | None:
-    """The query's id, None before its first start."""
+    """Returns the query's id, None before its first start."""
     path = Path(checkpoint) / "metadata"
     return str(json.loads(path.read_text(encoding="utf-8"))["id"]) if path.exists() else None
 
 
 def planned(checkpoint: str) -> int | None:
-    """Number of the newest batch that was planned, None before the first."""
+    """Returns the number of the newest batch that was planned, None before the first."""
     return _newest(checkpoint, "offsets")
 
 
 def next_batch(checkpoint: str) -> int:
-    """Number of the first batch that is not committed."""
+    """Returns the number of the first batch that is not committed."""
     newest = _newest(checkpoint, "commits")
     return 0 if newest is None else newest + 1
 
 
 def interrupted(checkpoint: str) -> int | None:
-    """Number of a batch that was planned and not committed: it runs again, and its rows may be written already."""
+    """Returns the number of a batch that was planned and not committed: it runs again, and its rows may be written
+    already."""
     newest = planned(checkpoint)
     return newest if newest is not None and newest >= next_batch(checkpoint) else None
 
 
 def planned_offsets(checkpoint: str, number: int) -> dict[tuple[str, int], int]:
-    """By topic and partition the end offset of a batch that reads Kafka."""
+    """Returns by topic and partition the end offset of a batch that reads Kafka."""
     return _offsets_in(Path(checkpoint) / "offsets" / str(number))
 
 
 def first_offsets(checkpoint: str) -> dict[tuple[str, int], int]:
-    """By topic and partition the offset at which a stream that reads Kafka began; empty if its checkpoint does not say
-    so."""
+    """Returns by topic and partition the offset at which a stream that reads Kafka began; empty if its checkpoint does
+    not show it."""
     file = Path(checkpoint) / "sources" / "0" / "0"
     return _offsets_in(file) if file.exists() else {}
 
@@ -48,13 +49,13 @@ def _offsets_in(file: Path) -> dict[tuple[str, int], int]:
 
 
 def messages_read(checkpoint: str) -> int:
-    """How many messages a stream that reads Kafka has planned to read, from the first offsets on."""
+    """Returns how many messages a stream that reads Kafka has planned to read, from the first offsets on."""
     newest = planned(checkpoint)
     return 0 if newest is None else sum(planned_offsets(checkpoint, newest).values())
 
 
 def write_beside(checkpoint: str, name: str, text: str) -> None:
-    """Write a file of our own beside those of Spark. A process that is killed leaves it as it was, or whole."""
+    """Writes a file of our own beside those of Spark. A process that is killed leaves it as it was, or whole."""
     file = Path(checkpoint) / name
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(".new")

@@ -110,7 +110,7 @@ class Broker:
         self.stop()
 
     def start(self) -> None:
-        """Start it and wait until it answers (3 s, the first time 4).
+        """Starts it and waits until it answers (3 s, the first time 4).
 
         Raises ConfigError if another broker runs in its folder, or with the end of its log if it ends or stays silent,
         or if its port is taken.
@@ -137,34 +137,34 @@ class Broker:
             raise ConfigError(f"Kafka broker in {self.folder} ended:\n{self._log.read_text(errors='replace')[-3000:]}")
 
     def stop(self) -> None:
-        """End it in order; harmless when it does not run."""
+        """Ends it in order; harmless when it does not run."""
         self._end(Signals.SIGTERM)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Ends it as a power cut would."""
         self._end(Signals.SIGKILL)
 
     def create_topic(self, name: str, partitions: int) -> None:
-        """Create a topic; raises ConfigError when it cannot be."""
+        """Creates a topic; raises ConfigError when it cannot be."""
         self._ask(lambda admin: admin.create_topics([NewTopic(name, partitions, 1)]))
 
     def add_partitions(self, name: str, partitions: int) -> None:
-        """Let the topic have this many partitions in total."""
+        """Extends the topic to this many partitions in total."""
         self._ask(lambda admin: admin.create_partitions([NewPartitions(name, partitions)]))
         self._producer = None  # a producer keeps for minutes the partitions that it knows
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic with its messages; raises ConfigError when it cannot be."""
+        """Deletes a topic with its messages; raises ConfigError when it cannot be."""
         self._ask(lambda admin: admin.delete_topics([name]))
         self._producer = None  # it numbers what it writes by the topic that it knew
 
     def delete_records(self, name: str, before: Mapping[int, int]) -> None:
-        """Delete what lies before an offset, per partition, as Kafka's retention does."""
+        """Deletes what lies before an offset, per partition, as Kafka's retention does."""
         ends = [TopicPartition(name, partition, offset) for partition, offset in before.items()]
         self._ask(lambda admin: admin.delete_records(ends))
 
     def produce(self, topic: str, messages: Iterable[KafkaMessage]) -> int:
-        """Write the messages, in their order within each partition; gives their number once all are acknowledged.
+        """Writes the messages, in their order within each partition; returns their number once all are acknowledged.
 
         Raises ConfigError when one was not taken.
         """
@@ -198,8 +198,8 @@ class Broker:
             raise ConfigError(f"broker {self.bootstrap_servers}: {reason(error)}") from error
 
     def _lock(self, log: IO[bytes]) -> None:
-        """Lock the folder through the log, which Java has open as long as it runs: two brokers would write into one log
-        of metadata. Raises ConfigError."""
+        """Locks the folder through the log, which Java has open as long as it runs: two brokers would write into one
+        log of metadata. Raises ConfigError."""
         try:
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -208,7 +208,7 @@ class Broker:
             ) from None
 
     def _format(self, java: list[str]) -> None:
-        """Write the properties, with ports chosen once, and an empty log of metadata."""
+        """Writes the properties, with ports chosen once, and an empty log of metadata."""
         draft = self._properties.with_suffix(".draft")
         self._write(draft, self._port)
         # Without -: an argument that begins with one is taken for an option.
@@ -222,7 +222,7 @@ class Broker:
         draft.replace(self._properties)
 
     def _write(self, path: Path, port: int | None) -> None:
-        """Write the properties; ports that are not given are free ones."""
+        """Writes the properties; ports that are not given are free ones."""
         free, controller = free_ports(2)
         sizes = {"largest": LARGEST_MESSAGE, "request": 2 * LARGEST_MESSAGE}
         path.write_text(PROPERTIES.format(port=port or free, controller=controller, **sizes))
@@ -266,7 +266,7 @@ class Broker:
 
 
 def free_ports(count: int) -> list[int]:
-    """Free TCP ports of this machine, all different."""
+    """Returns free TCP ports of this machine, all different."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:
@@ -278,14 +278,14 @@ def free_ports(count: int) -> list[int]:
 
 
 def _detached(command: list[str], folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Started apart from the terminal, so that Ctrl-C lets the caller end it in order."""
+    """Starts a process apart from the terminal, so that Ctrl-C lets the caller end it in order."""
     return subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
     )
 
 
 def _watch(pid: int) -> subprocess.Popen[bytes]:
-    """A process that ends ``pid`` when this one is gone: its pipe closes then, also after kill -9."""
+    """Starts a process that ends ``pid`` when this one is gone: its pipe closes then, also after kill -9."""
     return subprocess.Popen(
         ["/bin/sh", "-c", 'read -r _; kill -9 "$0"', str(pid)],
         stdin=subprocess.PIPE,

@@ -38,30 +38,30 @@ class DeltaReader:
         return f"{self._root.parent.name}/{self._root.name}"
 
     def exists(self, layer: Layer, name: str) -> bool:
-        """Whether the Delta table exists."""
+        """True if the Delta table exists."""
         return holds_table(self._root / layer / name)
 
     def table(self, layer: Layer, name: str) -> str:
-        """A table's name, as SQL takes it. Raises ConfigError for one that does not exist or cannot be read."""
+        """Returns a table's name, as SQL takes it. Raises ConfigError for one that does not exist or cannot be read."""
         self._opened(layer, name)
         return quoted(_registered(layer, name))
 
     def columns(self, layer: Layer, name: str) -> list[str]:
-        """The names of a table's columns. Raises as `table` does."""
+        """Returns the names of a table's columns. Raises as `table` does."""
         return [field.name for field in self._opened(layer, name).schema().fields]
 
     def property(self, layer: Layer, name: str, key: str) -> str | None:
-        """A table's property, None if it has none of that name. Raises as `table` does."""
+        """Returns a table's property, None if it has none of that name. Raises as `table` does."""
         return self._delta_table(layer, name).metadata().configuration.get(key)
 
     def commit_times(self, layer: Layer, name: str) -> list[datetime]:
-        """When each version of a table that wrote rows was committed, as far as its log goes back."""
+        """Returns when each version of a table that wrote rows was committed, as far as its log goes back."""
         history = self._opened(layer, name).history()
         writes = [each for each in history if each.get("operation") not in ("CREATE TABLE", "OPTIMIZE")]
         return [datetime.fromtimestamp(each["timestamp"] / 1000, UTC) for each in writes]
 
     def rows(self, sql: str) -> list[Values]:
-        """The rows that a query gives, times in UTC. Raises ConfigError where a table's files cannot be read."""
+        """Returns the rows of a query, times in UTC. Raises ConfigError where a table's files cannot be read."""
         table = self._arrow(sql)
         columns = [_values(column) for column in table.columns]
         return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -90,8 +90,8 @@ class DeltaReader:
 
 
 def _values(column: pa.ChunkedArray) -> list[object]:
-    """A column's values. pyarrow itself imports pandas, which takes longer than all queries of a status together, for a
-    time with a zone (and in ``pa.table`` for any argument)."""
+    """Returns a column's values. pyarrow itself imports pandas, which takes longer than all queries of a status
+    together, for a time with a zone (and in ``pa.table`` for any argument)."""
     if not pa.types.is_timestamp(column.type) or column.type.tz is None:
         return column.to_pylist()  # type: ignore[no-any-return]  # pyarrow has no types
     times = column.cast(pa.timestamp(column.type.unit)).to_pylist()

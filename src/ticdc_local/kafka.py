@@ -52,7 +52,7 @@ class KafkaMessage:
 
 
 def recorded_messages(path: Path) -> Iterator[KafkaMessage]:
-    """The messages of a recorded stream in order.
+    """Yields the messages of a recorded stream in order.
 
     The file is gzipped JSON lines with partition, offset, timestamp (ms), key and value (base64 or null).
     Raises ConfigError, which names file and line, for a missing or damaged file.
@@ -65,7 +65,7 @@ def recorded_messages(path: Path) -> Iterator[KafkaMessage]:
 
 
 def check_brokers(servers: Iterable[str], where: str) -> None:
-    """Raises ConfigError if no broker takes a connection; ``where`` their addresses stand."""
+    """Raises ConfigError if no broker takes a connection; ``where`` says where their addresses stand."""
     reasons = []
     for server in servers:
         host, _, port = server.rpartition(":")
@@ -95,25 +95,25 @@ def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
 
 
 def reason(error: KafkaException | TimeoutError) -> str:
-    """Why Kafka did not do what it was asked for."""
+    """Returns why Kafka did not do what it was asked for."""
     return str(error.args[0].str()) if isinstance(error, KafkaException) else f"no answer in {REQUEST_SECONDS} s"
 
 
 def produce(bootstrap_servers: str, topic: str, messages: Iterable[KafkaMessage]) -> int:
-    """Write the messages to a topic, in their order within each partition.
+    """Writes the messages to a topic, in their order within each partition.
 
-    Gives their number once all are acknowledged. Raises ConfigError when one was not taken.
+    Returns their number once all are acknowledged. Raises ConfigError when one was not taken.
     """
     return write(open_producer(bootstrap_servers), topic, messages)
 
 
 def open_producer(bootstrap_servers: str) -> Producer:
-    """A producer for `write`. A new one waits up to a second before its first message: Kafka gives it its id."""
+    """Returns a producer for `write`. A new one waits up to a second before its first message: Kafka assigns its id."""
     return Producer(client_options(bootstrap_servers) | PRODUCER | {"error_cb": lambda _: None}, logger=SILENT)
 
 
 def write(producer: Producer, topic: str, messages: Iterable[KafkaMessage]) -> int:
-    """As `produce`, through a producer that may have written before. Raises ConfigError as it does."""
+    """Writes as `produce` does, through a producer that may have written before. Raises ConfigError as it does."""
     failed: list[KafkaError] = []
 
     def delivered(error: KafkaError | None, _: object) -> None:
@@ -134,7 +134,7 @@ def write(producer: Producer, topic: str, messages: Iterable[KafkaMessage]) -> i
 def _enqueue(
     producer: Producer, topic: str, message: KafkaMessage, delivered: Callable[[KafkaError | None, object], None]
 ) -> None:
-    """Hand one message over, waiting while the producer's queue is full.
+    """Hands one message over, waiting while the producer's queue is full.
 
     One that the client itself refuses (too large, a partition that it knows not to exist) is a failed delivery.
     """
@@ -159,7 +159,7 @@ def _enqueue(
 
 
 def client_options(bootstrap_servers: str) -> dict[str, Any]:
-    """Options of any client of this broker: quiet, and quick to come back to a broker that was restarted."""
+    """Returns options of any client of this broker: quiet, and quick to come back to a broker that was restarted."""
     return {
         "bootstrap.servers": bootstrap_servers,
         "log_level": 0,

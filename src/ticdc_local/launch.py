@@ -22,7 +22,8 @@ from ticdc_local.java import Java
 
 
 def pyspark_folder() -> Path:
-    """Where pyspark is installed; importing it is not needed to know. Raises ConfigError if it is not installed."""
+    """Returns where pyspark is installed; importing it is not needed to know. Raises ConfigError if it is not
+    installed."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise ConfigError("pyspark is not installed; expected the packages of requirements.lock: make setup")
@@ -31,7 +32,7 @@ def pyspark_folder() -> Path:
 
 @contextmanager
 def spark_environment(java: Java) -> Iterator[None]:
-    """Within it a Spark JVM may be started; afterwards ``os.environ`` is as it was.
+    """Lets a Spark JVM be started within it; afterwards ``os.environ`` is as it was.
 
     It overrides what another Spark on this machine may have left in the user's shell.
     """
@@ -60,26 +61,28 @@ def spark_environment(java: Java) -> Iterator[None]:
 
 
 def end_jvm(gateway: Any) -> None:
-    """End the JVM that PySpark's ``launch_gateway`` started, and wait until it has."""
+    """Ends the JVM that PySpark's ``launch_gateway`` started, and waits until it has."""
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait()
 
 
 def archive_file(java: Java, jars: str) -> Path:
-    """Where the archive for this Java and class path of jars lies, in Python's environment; it need not exist."""
+    """Returns where the archive for this Java and class path of jars lies, in Python's environment; it need not
+    exist."""
     made_for = (java.executable, java.executable.stat().st_mtime_ns, jars, pyspark_folder())
     key = hashlib.sha256(repr(made_for).encode()).hexdigest()[:12]
     return Path(sys.prefix) / "share" / "ticdc-lakehouse" / f"classes-{key}.jsa"
 
 
 def reading_options(archive: Path) -> tuple[str, ...]:
-    """Java's options to use an archive; none if it does not exist. Java silently ignores one that does not fit."""
+    """Returns Java's options to use an archive; none if it does not exist. Java silently ignores one that does not
+    fit."""
     return (f'"-XX:SharedArchiveFile={archive}"', _QUIET) if archive.is_file() else ()
 
 
 def writing_options(archive: Path) -> tuple[str, ...]:
-    """Java's options to write an archive of all classes that it has used when it ends."""
+    """Returns Java's options to write an archive of all classes that it has used when it ends."""
     return f'"-XX:ArchiveClassesAtExit={archive}"', _QUIET
 
 

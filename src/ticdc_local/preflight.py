@@ -80,7 +80,7 @@ def check_writable(lake: Path) -> None:
 
 
 def problems(feeds: Sequence[Feed], lake: Path, secret: Callable[[str, str], str]) -> dict[str, str]:
-    """Why a feed cannot be landed now, by its name, for the feeds that cannot."""
+    """Returns why a feed cannot be landed now, by its name, for the feeds that cannot."""
     with ThreadPoolExecutor(max(1, len(feeds))) as pool:
         results = pool.map(lambda feed: _problem(feed, lake, secret), feeds)
         return {feed.name: problem for feed, problem in zip(feeds, results, strict=True) if problem is not None}
@@ -99,15 +99,16 @@ def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str |
 
 
 def _security(feed: Feed, secret: Callable[[str, str], str]) -> dict[str, str]:
-    """The Kafka client's options. Raises ConfigError for a missing secret, also that of a TiDB which gold reads."""
+    """Returns the Kafka client's options. Raises ConfigError for a missing secret, also that of a TiDB which gold
+    reads."""
     if feed.gold.reads_source and feed.source is not None:
         address_of(feed.source, secret)
     return security_options(feed, secret)
 
 
 def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None:
-    """This machine's Kafka client's options for those of the Java client; None if one has no equivalent, such as a
-    Java key store or a Kerberos login: then only Spark can connect."""
+    """Returns the options of this machine's Kafka client for those of the Java client; None if one has no equivalent,
+    such as a Java key store or a Kerberos login: then only Spark can connect."""
     options = {name.removeprefix("kafka."): value for name, value in security.items()}
     login = dict(_JAAS.findall(options.pop("sasl.jaas.config", "")))
     has_login = len(login) == 2 and options.get("sasl.mechanism") in _WITH_PASSWORD
@@ -129,7 +130,7 @@ def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
 
 
 def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
-    """The feed's partitions and first messages; None where its security is one that only Java can do.
+    """Returns the feed's partitions and first messages; None where its security is one that only Java can do.
 
     Raises ConfigError if its brokers cannot be read, or a topic does not exist.
     """
@@ -146,7 +147,7 @@ def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
 
 @contextmanager
 def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[tuple[Consumer, Topics]]:
-    """A consumer and the brokers' topics. Raises ConfigError where the broker does not let it read."""
+    """Opens a consumer and asks for the brokers' topics. Raises ConfigError where the broker does not let it read."""
     errors: list[KafkaError] = []
     own = {"group.id": "ticdc-lake-preflight", "enable.auto.commit": False, "error_cb": errors.append}
     try:
@@ -164,7 +165,7 @@ def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[tuple[Consum
 
 
 def _topics(consumer: Consumer, errors: Sequence[KafkaError]) -> Topics:
-    """The brokers' topics. Raises KafkaException, at once where every broker refuses the client."""
+    """Returns the brokers' topics. Raises KafkaException, at once where every broker refuses the client."""
     try:
         metadata = consumer.list_topics(timeout=_REFUSAL_SECONDS)
     except KafkaException:
@@ -177,12 +178,12 @@ def _topics(consumer: Consumer, errors: Sequence[KafkaError]) -> Topics:
 
 
 def _are_down(errors: Sequence[KafkaError]) -> bool:
-    """Whether the client has been refused by all brokers, or lost them."""
+    """True if the client has been refused by all brokers, or lost them."""
     return any(error.code() == KafkaError._ALL_BROKERS_DOWN for error in errors)
 
 
 def _partitions(feed: Feed, topics: Topics) -> list[TopicPartition]:
-    """The beginnings of all partitions of the feed's topics. Raises ConfigError for an unknown topic."""
+    """Returns the beginnings of all partitions of the feed's topics. Raises ConfigError for an unknown topic."""
     known = sorted(name for name in topics if not name.startswith("__"))
     names = feed.topics or [name for name in known if re.fullmatch(feed.topic_pattern or "", name)]
     absent = [name for name in names if name not in topics]
@@ -199,7 +200,7 @@ def _partitions(feed: Feed, topics: Topics) -> list[TopicPartition]:
 
 
 def _messages(consumer: Consumer, partitions: list[TopicPartition]) -> list[Pair]:
-    """The first messages, as far as they come in a moment."""
+    """Returns the first messages, as far as they come in a moment."""
     consumer.assign(partitions)
     deadline = time.monotonic() + _MESSAGE_SECONDS
     messages: list[Pair] = []

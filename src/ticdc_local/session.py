@@ -87,9 +87,9 @@ SETTINGS = {
 def local_session(
     lake_root: Path, *, app_name: str = "ticdc-lake", scratch: Path | None = None, java_options: Sequence[str] = ()
 ) -> SparkSession:
-    """The process's Spark session, started if necessary (about 3 s).
+    """Returns the process's Spark session, started if necessary (about 3 s).
 
-    A process has one JVM: a second call gives the same session, which forgets the names of another lake's tables.
+    A process has one JVM: a second call returns the same session, which forgets the names of another lake's tables.
     Spark's warehouse and scratch folders are in ``scratch``, else in ``lake_root`` or, where that can only be read, in
     a temporary folder.
     Raises ConfigError without a usable Java or without the right jars, where Java does not start, and where
@@ -110,7 +110,7 @@ def local_session(
 
 
 def _start_java(conf: SparkConf) -> None:
-    """Start the process's JVM if there is none. What it prints, as Delta's VACUUM does, comes to stderr through this
+    """Starts the process's JVM if there is none. What it prints, as Delta's VACUUM does, comes to stderr through this
     process, which can silence it: stdout is for results. Raises ConfigError if it does not start."""
     if SparkContext._gateway is not None:
         return
@@ -128,7 +128,7 @@ def _start_java(conf: SparkConf) -> None:
 
 
 def end_java() -> None:
-    """End the process's JVM, if there is one, and wait until it has: it writes an archive of its classes then."""
+    """Ends the process's JVM, if there is one, and waits until it has: it writes an archive of its classes then."""
     if SparkContext._gateway is not None:
         end_jvm(SparkContext._gateway)
 
@@ -142,8 +142,8 @@ def _copy_to_stderr(pipe: int) -> None:
 
 
 def _lake_before() -> str | None:
-    """The folder of the lake that the process's session has, if there is a session. It is the first one that was made,
-    whichever is active in this thread."""
+    """Returns the folder of the lake that the process's session has, if there is a session. It is the first one that
+    was made, whichever is active in this thread."""
     session = SparkSession._instantiatedSession
     try:
         return None if session is None else session.conf.get(ROOT_CONF, None)
@@ -152,29 +152,30 @@ def _lake_before() -> str | None:
 
 
 def forget_lake(session: SparkSession) -> None:
-    """Let the session's catalog forget the tables of its lake, whose files stay: it can have another one."""
+    """Makes the session's catalog forget the tables of its lake, whose files stay: it can have another one."""
     for schema in session.sql("SHOW SCHEMAS IN spark_catalog").collect():
         if schema[0].partition("_")[0] in set(Layer):
             session.sql(f"DROP SCHEMA spark_catalog.{quoted(schema[0])} CASCADE")
 
 
 def _set_active(session: SparkSession) -> None:
-    """Let this thread work with a session that another one may have started: `toTable` looks for the catalog in the
-    settings of the thread's active session, and without one takes Delta's table for a mere folder."""
+    """Makes a session that another thread may have started active in this thread: `toTable` looks for the catalog in
+    the settings of the thread's active session, and without one takes Delta's table for a mere folder."""
     jvm = session.sparkContext._jvm
     assert jvm is not None
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
 
 
 def session_settings(lake_root: Path) -> dict[str, str]:
-    """The settings of such a session but its master: for a server of Spark Connect, or for executors of their own."""
+    """Returns the settings of such a session except its master: for a server of Spark Connect, or for executors of
+    their own."""
     settings = SETTINGS | _places(lake_root.absolute(), None, find_java())
     return {name: value for name, value in settings.items() if name != "spark.master"}
 
 
 @contextmanager
 def _signal_handler_kept() -> Iterator[None]:
-    """PySpark puts its own in place of the process's handler of SIGINT."""
+    """Keeps the process's handler of SIGINT, in whose place PySpark puts its own."""
     before = signal.getsignal(signal.SIGINT)
     yield
     if threading.current_thread() is threading.main_thread():
@@ -200,8 +201,8 @@ def _places(lake_root: Path, scratch: Path | None, java: Java, java_options: Seq
 
 
 def own_folder(lake_root: Path) -> Path:
-    """The folder of Spark's own files: the lake, or a temporary one where the lake can only be read. Raises ConfigError
-    if the lake is no folder and cannot be created."""
+    """Returns the folder of Spark's own files: the lake, or a temporary one where the lake can only be read. Raises
+    ConfigError if the lake is no folder and cannot be created."""
     try:
         (lake_root / "scratch").mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=lake_root / "scratch"):

@@ -22,7 +22,8 @@ _MAKING_SECONDS = 600
 
 
 def make_archive() -> Path:
-    """The archive of Spark's classes, created unless it exists. Raises OSError or SubprocessError where that fails."""
+    """Returns the archive of Spark's classes, created unless it exists. Raises OSError or SubprocessError where that
+    fails."""
     archive = archive_file(find_java(), class_path(Group.SPARK))
     if not archive.is_file():
         archive.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +36,7 @@ def make_archive() -> Path:
 
 
 def _use_spark(draft: Path) -> None:
-    """Use, in a session that writes the archive when it ends, what a run uses: streams, Python workers, MERGE."""
+    """Uses, in a session that writes the archive when it ends, what a run uses: streams, Python workers, MERGE."""
     with tempfile.TemporaryDirectory() as folder:
         session = local_session(Path(folder) / "lake", java_options=writing_options(draft))
         source, target, checkpoint = (str(Path(folder) / name) for name in ("source", "target", "checkpoint"))
@@ -61,7 +62,7 @@ def _stream(session: SparkSession, source: str, target: str, checkpoint: str) ->
 
 
 def main() -> int:
-    """Fetch, check and make everything; with an argument, the archive alone (in a process of its own)."""
+    """Fetches, checks and makes everything; with an argument, only the archive (in a process of its own)."""
     if len(sys.argv) > 1:
         _use_spark(Path(sys.argv[1]))
         return 0

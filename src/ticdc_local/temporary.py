@@ -11,7 +11,7 @@ _FOLDERS: list[Path] = []
 
 
 def temporary_folder() -> Path:
-    """A new folder, removed when the process ends."""
+    """Creates a folder that is removed when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="ticdc-lake-"))
     _FOLDERS.append(folder)
     return folder
@@ -19,6 +19,6 @@ def temporary_folder() -> Path:
 
 @atexit.register
 def remove_temporary_folders() -> None:
-    """Remove them now: a process that a signal ends calls nothing at its end."""
+    """Removes them now: a process that a signal ends calls nothing at its end."""
     for folder in _FOLDERS:
         shutil.rmtree(folder, ignore_errors=True)

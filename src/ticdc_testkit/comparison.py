@@ -18,11 +18,11 @@ from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR
 
 Lost = Callable[[MysqlType, str, str | None], bool]
-"""Whether a protocol's wire, whoever reads it, makes a column's value (of this type, not NULL) into the other one."""
+"""True if a protocol's wire, whoever reads it, makes a column's value (of this type, not NULL) into the other one."""
 
 
 def _by_debezium(kind: MysqlType, wanted: str, found: str | None) -> bool:
-    """docs/protocols/debezium.md, What this wire cannot carry."""
+    """True for the losses of docs/protocols/debezium.md, What this wire cannot carry."""
     match kind.family:
         case Family.DECIMAL if found is not None:
             return float(wanted) == float(found)
@@ -63,7 +63,7 @@ class Difference:
     expected: str
     found: str
     lost: bool = False
-    """Whether the protocol cannot carry the value."""
+    """True if the protocol cannot carry the value."""
 
     def __str__(self) -> str:
         place = f"{self.table} {self.row}" + ("" if self.column is None else f" {self.column}")
@@ -71,13 +71,14 @@ class Difference:
 
 
 def gold_rows(table: DataFrame, columns: Sequence[Mapping[str, Any]], time_zone: str) -> list[tuple[Cell, ...]]:
-    """The rows of a gold table as MySQL's texts, in the order of ``columns`` (name and MySQL type of each)."""
+    """Returns the rows of a gold table as MySQL's texts, in the order of ``columns`` (name and MySQL type of each)."""
     texts = [f"{_text_sql(c['name'], parse_type(c['type']), time_zone)} AS {quoted(c['name'])}" for c in columns]
     return [tuple(row) for row in table.selectExpr(*texts).collect()]
 
 
 def _text_sql(name: str, kind: MysqlType, time_zone: str) -> str:
-    """A column's text. Only dates may be in the map of irregular values: any other value has a column to be in."""
+    """Returns the SQL of a column's text. Only dates may be in the map of irregular values: any other value has a
+    column to be in."""
     column = quoted(name)
     match kind.family:
         case Family.TIMESTAMP:
@@ -97,7 +98,8 @@ def differences(
     found: Sequence[tuple[Cell, ...]],
     lost: Lost | None = None,
 ) -> Iterator[Difference]:
-    """Each cell in which the found rows differ from the expected ones; ``lost`` says what the wire cannot carry."""
+    """Yields each cell in which the found rows differ from the expected ones; ``lost`` says what the wire cannot
+    carry."""
     kinds = [parse_type(column["type"]) for column in columns]
     key = [i for i, column in enumerate(columns) if column["key"] == "PRI"] or list(range(len(columns)))
     wanted = {_key(kinds, key, row): row for row in expected}
@@ -139,7 +141,7 @@ def _cells(
 
 
 def comparable(kind: MysqlType, value: Any) -> Any:
-    """A value such that equal means equal in MySQL: numbers as numbers, JSON as JSON, the rest as text."""
+    """Returns a value such that equal means equal in MySQL: numbers as numbers, JSON as JSON, the rest as text."""
     if value is None:
         return None
     match kind.family:
@@ -162,14 +164,15 @@ def comparable(kind: MysqlType, value: Any) -> Any:
 
 
 def _plain(value: Any) -> str:
-    """Answers hold ``{"hex"}``, ``{"index", "name"}`` and ``{"mask", "names"}`` where a table has the text."""
+    """Returns the text that a table has: answers hold ``{"hex"}``, ``{"index", "name"}`` and ``{"mask", "names"}`` in
+    its place."""
     if isinstance(value, dict):
         return str(next(value[name] for name in ("hex", "name", "names") if name in value))
     return str(value)
 
 
 def _padded(text: str, digits: int) -> str:
-    """A time's text with all the fraction digits of its type (Spark leaves trailing zeros out)."""
+    """Returns a time's text with all the fraction digits of its type (Spark leaves trailing zeros out)."""
     whole, _, fraction = text.partition(".")
     return whole if digits == 0 and not fraction else f"{whole}.{fraction.ljust(digits, '0')}"
 
@@ -179,7 +182,7 @@ def _exact_json(text: str) -> Any:
 
 
 def _frozen(value: Any) -> Any:
-    """JSON values made comparable and hashable; a member's place does not matter."""
+    """Returns JSON values made comparable and hashable; a member's place does not matter."""
     if isinstance(value, dict):
         return frozenset((name, _frozen(member)) for name, member in value.items())
     return tuple(_frozen(member) for member in value) if isinstance(value, list) else value

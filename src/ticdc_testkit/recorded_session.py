@@ -58,7 +58,7 @@ class HeldTable:
         )
 
     def image(self, row: _Row) -> Image:
-        """A row as an image."""
+        """Returns a row as an image."""
         return {column.name: value for column, value in zip(self.definition.sent, row, strict=True)}
 
 
@@ -75,11 +75,11 @@ class Step:
     watermark: int
     tables: Tables
     time_zone: str
-    """Of the session that ran it."""
+    """The zone of the session that ran it."""
 
 
 def session_steps(file: Path) -> Iterator[Step]:
-    """The statements of a session's file, in order. Raises ConfigError as `gzipped_lines`."""
+    """Yields the statements of a session's file, in order. Raises ConfigError as `gzipped_lines`."""
     before: Tables = {}
     spelled: dict[str, str] = {}
     for line in map(json.loads, gzipped_lines(file)):
@@ -100,7 +100,7 @@ def session_steps(file: Path) -> Iterator[Step]:
 
 
 def session_stream(file: Path, protocol: str, options: Mapping[str, Any], folder: Path) -> RecordedStream:
-    """The session as a recorded stream of one partition, written into ``folder``, with an answer after each
+    """Returns the session as a recorded stream of one partition, written into ``folder``, with an answer after each
     statement."""
     steps = list(session_steps(file))
     encode, given = protocol_named(protocol).encode, sink_options(protocol, options)
@@ -145,7 +145,7 @@ def _held(table: Mapping[str, Any]) -> HeldTable:
 
 
 def _row_changes(line: Mapping[str, Any], before: Tables, after: Tables) -> Iterator[RowChange]:
-    """What an INSERT, UPDATE or DELETE did; rows of one key, or else any two, are an update."""
+    """Yields what an INSERT, UPDATE or DELETE did; rows of one key, or else any two, are an update."""
     commit_ts = int(line.get("dml_commit_tso") or 0)
     for name, table in after.items() if commit_ts else ():
         old, new = before[name].rows, table.rows
@@ -191,8 +191,8 @@ def _ddls(line: Mapping[str, Any], tables: Tables, spelled: Mapping[str, str]) -
 
 
 def _messages(job: Mapping[str, Any], database: str) -> Iterable[tuple[str, str]]:
-    """Each message's text and table: a rename has the new name, and several in one become one each, with the databases
-    that TiDB took for them (``database`` is the session's then); of a DROP TABLE each table has its own."""
+    """Returns each message's text and table: a rename has the new name, and several in one become one each, with the
+    databases that TiDB took for them (``database`` is the session's then); of a DROP TABLE each table has its own."""
     query = job.get("restored") or job["query"]
     if job["type"] == _DROP:
         return [(f"DROP TABLE {quoted(database)}.{quoted(job['table_name'])}", job["table_name"])]

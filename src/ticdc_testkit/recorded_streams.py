@@ -48,8 +48,8 @@ class RecordedStream:
         return self.folder / self.file
 
     def create_statements(self) -> str:
-        """CREATE TABLE statements of the tables that existed before the feed: those of the first answer if none are
-        recorded."""
+        """Returns CREATE TABLE statements of the tables that existed before the feed: those of the first answer if none
+        are recorded."""
         described = _described(self.folder)
         start = described.tables_at_start
         if start is None and "create table" not in described.ddl_kinds:
@@ -68,8 +68,8 @@ class Answer:
 
 
 def recorded_stream(folder: Path, file: str, options: Mapping[str, str]) -> RecordedStream:
-    """The stream of one message file; ``options`` are added to those recorded. Raises ConfigError for an unknown
-    file."""
+    """Returns the stream of one message file; ``options`` are added to those recorded. Raises ConfigError for an
+    unknown file."""
     described = _described(folder)
     entry = next((entry for entry in described.files if entry.file == file), None)
     if entry is None:
@@ -91,7 +91,7 @@ def recorded_stream(folder: Path, file: str, options: Mapping[str, str]) -> Reco
 
 
 def recorded_streams(folder: Path, options: Mapping[str, str]) -> list[RecordedStream]:
-    """The streams of all message files of a recorded workload, or of all workloads in a folder.
+    """Returns the streams of all message files of a recorded workload, or of all workloads in a folder.
 
     Each takes those of ``options`` that its protocol has. Raises ConfigError for a folder without one, and for an
     option that no protocol has.
@@ -117,7 +117,7 @@ def recorded_streams(folder: Path, options: Mapping[str, str]) -> list[RecordedS
 
 
 def answers(folder: Path) -> Iterator[Answer]:
-    """The recorded answers, by ascending watermark. Raises ConfigError for a missing or damaged file."""
+    """Yields the recorded answers, by ascending watermark. Raises ConfigError for a missing or damaged file."""
     file = folder / _ANSWERS
     for number, line in enumerate(gzipped_lines(file), start=1):
         try:
@@ -127,7 +127,7 @@ def answers(folder: Path) -> Iterator[Answer]:
 
 
 def gzipped_lines(file: Path) -> Iterator[bytes]:
-    """The lines of a gzipped file. Raises ConfigError for a missing or damaged file."""
+    """Yields the lines of a gzipped file. Raises ConfigError for a missing or damaged file."""
     try:
         with gzip.open(file) as lines:
             yield from lines
@@ -136,13 +136,13 @@ def gzipped_lines(file: Path) -> Iterator[bytes]:
 
 
 def write_gzipped(file: Path, lines: Iterable[str]) -> None:
-    """Inverse of ``gzipped_lines``: a file of these lines, which have no line ends."""
+    """Writes a file of these lines, which have no line ends; inverse of ``gzipped_lines``."""
     with gzip.open(file, "wt", encoding="utf-8", compresslevel=1) as out:
         out.writelines(f"{line}\n" for line in lines)
 
 
 def base64_text(data: bytes | None) -> str | None:
-    """A message's key or value as the files have it."""
+    """Returns a message's key or value as the files have it."""
     return None if data is None else base64.b64encode(data).decode()
 
 

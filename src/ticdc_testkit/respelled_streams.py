@@ -27,8 +27,8 @@ from ticdc_testkit.recorded_streams import RecordedStream, base64_text, gzipped_
 
 
 def respelled(stream: RecordedStream, word: str, folder: Path) -> RecordedStream:
-    """The stream with its answers, written into ``folder``: databases that begin with ``word``, which must occur
-    nowhere else, begin with a capital."""
+    """Returns the stream with its answers, written into ``folder``: databases that begin with ``word``, which must
+    occur nowhere else, begin with a capital."""
     events: dict[int, list[Event]] = defaultdict(list)
     for number, event in decoded_messages(stream):
         events[number].append(event)
@@ -50,8 +50,8 @@ _PARTS = ("key", "value")
 
 
 def decoded_messages(stream: RecordedStream) -> list[tuple[int, Event]]:
-    """The stream's events in order of arrival, each with the number of its message; rows with the schema that they
-    name, wherever in the stream it is."""
+    """Returns the stream's events in order of arrival, each with the number of its message; rows with the schema that
+    they name, wherever in the stream it is."""
     messages = [json.loads(line) for line in gzipped_lines(stream.messages)]
     keys, values = ([_bytes(message[part]) for message in messages] for part in _PARTS)
 
@@ -68,7 +68,7 @@ def decoded_messages(stream: RecordedStream) -> list[tuple[int, Event]]:
 
 
 def commit_order(event: RowChange | Ddl) -> int:
-    """As ``events_table.COMMIT_ORDER`` has it."""
+    """Returns the same as ``events_table.COMMIT_ORDER``."""
     return first_of(event.commit_ms) if event.commit_ts is None else event.commit_ts
 
 
@@ -86,15 +86,15 @@ class _Spelling:
             for name in [new for _, new in pairs] or [TableName(str(ddl.database), str(ddl.table))]:
                 changes[name][commit_order(ddl)] = bool(pairs)
         # Several tables of one RENAME come as several DDLs of one commit_ts, and keep their spelling.
-        alone = {commit_ts for commit_ts, queries in renames.items() if len(queries) == 1}
+        single = {commit_ts for commit_ts, queries in renames.items() if len(queries) == 1}
         self._changes = {
-            name: [(at, is_rename and at in alone) for at, is_rename in sorted(of_table.items())]
+            name: [(at, is_rename and at in single) for at, is_rename in sorted(of_table.items())]
             for name, of_table in changes.items()
         }
 
     def of(self, event: Event) -> str:
-        """How the database of an event's message is spelled: ``lower``, ``capital``, or ``text`` where only the text
-        of the DDL has the capital."""
+        """Returns how the database of an event's message is spelled: ``lower``, ``capital``, or ``text`` where only the
+        text of the DDL has the capital."""
         match event:
             case Ddl() if self._is_lower(event, commit_order(event) + 1):
                 return "text"
@@ -117,7 +117,7 @@ def _bytes(text: str | None) -> bytes | None:
 def _parts(
     stream: RecordedStream, message: Mapping[str, Any], word: str, events: Sequence[Event], spelled: Sequence[str]
 ) -> dict[str, str | None]:
-    """Key and value of a message with the databases of its events respelled."""
+    """Returns key and value of a message with the databases of its events respelled."""
     if len(set(spelled)) > 1:  # rows of several tables: Craft writes a word once however many rows have it
         rows = [_respelled_row(row, how) for row, how in zip(events, spelled, strict=True)]
         (encoded,) = protocol_named(stream.protocol).encode(rows, _options(stream))

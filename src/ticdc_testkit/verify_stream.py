@@ -42,7 +42,7 @@ _Rows = dict[tuple[str, int], list[tuple[Cell, ...]]]
 
 
 def write_feed(stream: RecordedStream, feeds: Path, name: str, bootstrap_servers: str, topic: str) -> Path:
-    """Write the feed file (and schema file) that a user would write for this stream; gives the feed file's path."""
+    """Writes the feed file (and schema file) that a user would write for this stream; returns the feed file's path."""
     path = feeds / f"{name}.yml"
     write_feed_file(
         path,
@@ -59,14 +59,14 @@ def write_feed(stream: RecordedStream, feeds: Path, name: str, bootstrap_servers
 
 
 def mode_of(stream: RecordedStream) -> Mode:
-    """The gold mode that a feed of this stream needs."""
+    """Returns the gold mode that a feed of this stream needs."""
     return Mode.WATERMARKS if stream.watermarks else Mode.EVENTUAL
 
 
 def load_stream(
     spark: SparkSession, broker: Broker, stream: RecordedStream, lake_root: Path, *, name: str = FEED
 ) -> Run:
-    """Write the stream into the broker as a changefeed of its own, land it and decode it; gives the feed's run."""
+    """Writes the stream into the broker as a changefeed of its own, lands it and decodes it; returns the feed's run."""
     topic = f"{name}-{stream.folder.name}"
     broker.create_topic(topic, stream.partitions)
     broker.produce(topic, recorded_messages(stream.messages))
@@ -80,7 +80,7 @@ def load_stream(
 
 
 def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict]:
-    """Apply the feed up to each recorded watermark (each ``every``-th and the last) and compare all tables with the
+    """Applies the feed up to each recorded watermark (each ``every``-th and the last) and compares all tables with the
     answer; a stream without watermarks is applied whole, and compared with the last answer."""
     seen: _Rows = {}
     known = list(answers(stream.folder))
@@ -95,7 +95,8 @@ def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict
 
 
 def verdict(run: Run, answer: Answer, time_zone: str, seen: _Rows) -> Verdict:
-    """Gold at the answer's watermark. ``seen`` keeps the rows of each table and version, for the next call."""
+    """Compares gold with the answer at its watermark. ``seen`` keeps the rows of each table and version, for the next
+    call."""
     assert run.lake.root is not None
     current = published(DeltaReader(run.lake.root), run.feed.name)
     eventual = run.feed.gold.mode is Mode.EVENTUAL

@@ -32,7 +32,7 @@ FILES: Mapping[str, Sequence[str]] = {
     "Canal-JSON, `content-compatible`": ("tiflow-canal_json-ext-compat", "ticdc-canal_json-compat"),
     "Simple": ("tiflow-simple-json", "tiflow-simple-avro", "ticdc-simple-json", "ticdc-simple-avro"),
     "Debezium, extension": ("tiflow-debezium-ext", "ticdc-debezium"),
-    "Debezium, schema alone": ("tiflow-debezium", "ticdc-debezium-noext"),
+    "Debezium, schema only": ("tiflow-debezium", "ticdc-debezium-noext"),
     "Debezium, no schema": ("tiflow-debezium-no-schema", "ticdc-debezium-no-schema"),
 }
 """Columns of the table, and the files in which they are recorded; a file's name begins with its writer."""
@@ -49,18 +49,18 @@ _HEAD = """\
 # Types by protocol
 
 Made by `make docs` (`tests/codec/type_table.py`) from TiCDC's own bytes in `tests/data/vectors`, of both writers: each
-decoded value is compared with what SQL said, each type on the wire with SHOW COLUMNS. How a type lies in the lake:
-[types](types.md).
+decoded value is compared with the value that SQL returned, each type on the wire with SHOW COLUMNS. How the lake
+stores a type: [types](types.md).
 
 | cell | values | type on the wire |
 |---|---|---|
-| exact | as they were | whole, as far as it matters to values |
-| exact, no size | as they were | without length, digits, names or `unsigned`: CREATE TABLE tells them |
-| defined | as they were, once the table's definition is known (`schema_file`) | left open |
-| lossy | some are lost whatever is known; the number says what | |
+| exact | unchanged | complete, as far as values need it |
+| exact, no size | unchanged | without length, digits, names or `unsigned`: CREATE TABLE has them |
+| defined | unchanged, once the table's definition is known (`schema_file`) | undeclared |
+| lossy | some are lost in any case; the number refers to the list below | |
 | absent | never sent | |
 
-A writer in brackets: the other one differs, or its bytes were not recorded. Only tiflow writes Craft; its FLOAT is
+A writer in brackets: the other writer differs, or its bytes were not recorded. Only tiflow writes Craft; its FLOAT is
 right before v8.2 ([Craft](protocols/craft.md)).
 """
 
@@ -192,7 +192,7 @@ def page() -> str:
         lines.append(_line([name, *cells]))
     lost = [f"{number}. {text}" for text, number in notes.items()]
     return "\n".join(
-        [_HEAD, *lines, "", "What is lost, as SQL had it → as it is read:", "", *lost, "", *_of_nulls(columns)]
+        [_HEAD, *lines, "", "What is lost: value in SQL → value that is read:", "", *lost, "", *_of_nulls(columns)]
     )
 
 
@@ -234,7 +234,7 @@ def _of_nulls(columns: Mapping[str, Mapping[str, Findings]]) -> Iterator[str]:
         hit = {name for found in writers.values() for name, each in found.items() if each.defaults}
         if hit:
             names = ", ".join(sorted(hit, key=_place))
-            yield f"{title}: NULL in a column with a DEFAULT is read as the default. Recorded of {names}.\n"
+            yield f"{title}: NULL in a column with a DEFAULT is read as the default. Recorded for {names}.\n"
 
 
 if __name__ == "__main__":

@@ -100,7 +100,9 @@ def test_service_credential_is_an_option_of_the_source_on_databricks_alone(tmp_p
     feed = load_feed(with_security(tmp_path, "databricks.serviceCredential: msk"))
     options = security_options(feed, lambda scope, key: scope + key, on_databricks=True)
     assert options == {"databricks.serviceCredential": "msk"}
-    with pytest.raises(ConfigError, match=r"kafka\.security\.databricks\.serviceCredential: expected on Databricks"):
+    with pytest.raises(
+        ConfigError, match=r"kafka\.security\.databricks\.serviceCredential: expected only on Databricks"
+    ):
         security_options(feed, lambda scope, key: scope + key)
 
 

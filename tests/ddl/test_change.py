@@ -10,7 +10,16 @@ from altered import alter, table
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_json, table_from_wire, table_to_json
-from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.schema.effect import (
+    Changed,
+    ColumnAdded,
+    ColumnConverted,
+    ColumnDropped,
+    ColumnRenamed,
+    Effect,
+    KeyChanged,
+    RowsRemoved,
+)
 from ticdc_lakehouse.schema.partitioned import exchanged
 
 COLUMNS = "`id` int(11) NOT NULL, `Name` varchar(20), n int(11) NOT NULL, v int AS (n) VIRTUAL"
@@ -54,7 +63,7 @@ def test_a_modify_to_a_length_of_one_converts_a_type_without_length(kind: str) -
     """Of a statement CHAR is CHAR(1)."""
     told = table_from_wire("d", "t", (Column(name="id", type="int", key=True), Column(name="v", type=kind)))
     (effect,) = alter(told, f"MODIFY v {kind}(1)").effects
-    assert isinstance(effect, ConvertedColumn)
+    assert isinstance(effect, ColumnConverted)
     assert alter(table(f"id INT PRIMARY KEY, v {kind}"), f"MODIFY v {kind}(1)").effects == ()
 
 
@@ -75,7 +84,7 @@ def test_a_modify_to_a_length_of_one_converts_a_type_without_length(kind: str) -
 )
 def test_added_column_has_a_value_in_old_rows(text: str, effects: list[tuple[str, str | None]]) -> None:
     changed = alter(PLAIN, text)
-    assert [(e.column.name, e.value) for e in changed.effects if isinstance(e, Added)] == effects
+    assert [(e.column.name, e.value) for e in changed.effects if isinstance(e, ColumnAdded)] == effects
     assert len(changed.effects) == len(effects)
 
 
@@ -83,20 +92,23 @@ def test_added_column_has_a_value_in_old_rows(text: str, effects: list[tuple[str
     ("text", "effects"),
     [
         ("DROP COLUMN v", []),
-        ("DROP COLUMN NAME", [Dropped(column=column(PLAIN, "Name"))]),
+        ("DROP COLUMN NAME", [ColumnDropped(column=column(PLAIN, "Name"))]),
         (
             "DROP COLUMN name, ADD COLUMN name INT DEFAULT 5",
-            [Dropped(column=column(PLAIN, "Name")), Added(column=column(table("name INT"), "name"), value="5")],
+            [
+                ColumnDropped(column=column(PLAIN, "Name")),
+                ColumnAdded(column=column(table("name INT"), "name"), value="5"),
+            ],
         ),
         ("RENAME COLUMN v TO w", []),
-        ("RENAME COLUMN name TO b", [Renamed(old="Name", new="b")]),
+        ("RENAME COLUMN name TO b", [ColumnRenamed(old="Name", new="b")]),
         ("RENAME COLUMN name TO `Name`", []),
         (
             "RENAME COLUMN name TO n, RENAME COLUMN n TO name",
             [
-                Renamed(old="n", new="_ticdc_aside_0"),
-                Renamed(old="Name", new="n"),
-                Renamed(old="_ticdc_aside_0", new="name"),
+                ColumnRenamed(old="n", new="_ticdc_aside_0"),
+                ColumnRenamed(old="Name", new="n"),
+                ColumnRenamed(old="_ticdc_aside_0", new="name"),
             ],
         ),
         ("MODIFY COLUMN n BIGINT(20) NOT NULL", "bigint(20)"),
@@ -105,7 +117,7 @@ def test_added_column_has_a_value_in_old_rows(text: str, effects: list[tuple[str
         ("MODIFY COLUMN n INT UNSIGNED NOT NULL", "int unsigned"),
         ("MODIFY COLUMN v BIGINT AS (n) VIRTUAL", []),
         ("MODIFY COLUMN `Name` VARCHAR(20) CHARACTER SET gbk", []),
-        ("MODIFY COLUMN NAME VARCHAR(20)", [Renamed(old="Name", new="NAME")]),
+        ("MODIFY COLUMN NAME VARCHAR(20)", [ColumnRenamed(old="Name", new="NAME")]),
         ("DROP INDEX whatever, RENAME INDEX u TO w", []),
         ("ADD UNIQUE KEY x (name)", []),
     ],
@@ -115,7 +127,7 @@ def test_alter_table_has_these_effects_on_rows(text: str, effects: list[Effect] 
     if isinstance(effects, str):
         after = column(changed.table, "n")
         assert after.type.text.lower() == effects
-        effects = [ConvertedColumn(before=column(PLAIN, "n"), after=after)]
+        effects = [ColumnConverted(before=column(PLAIN, "n"), after=after)]
     assert list(changed.effects) == effects
 
 
@@ -124,8 +136,8 @@ def test_change_column_is_a_rename_and_a_conversion() -> None:
     before = replace(before, columns=tuple(replace(c, by="index" if c.name == "e" else None) for c in before.columns))
     changed = alter(before, "CHANGE COLUMN e f ENUM('a','b') FIRST")
     renamed, converted = changed.effects
-    assert renamed == Renamed(old="e", new="f")
-    assert isinstance(converted, ConvertedColumn)
+    assert renamed == ColumnRenamed(old="e", new="f")
+    assert isinstance(converted, ColumnConverted)
     assert (converted.before.name, converted.before.type.text, converted.after) == (
         "f",
         "ENUM('a')",
@@ -167,7 +179,7 @@ def test_alter_table_changes_the_handle_key(keys: str, text: str, key: tuple[str
     before = table(f"{COLUMNS}, {keys}")
     changed = alter(before, text)
     assert changed.table.key == (before.key if key is None else key)
-    assert [e for e in changed.effects if isinstance(e, Rekeyed)] == ([] if key is None else [Rekeyed(key=key)])
+    assert [e for e in changed.effects if isinstance(e, KeyChanged)] == ([] if key is None else [KeyChanged(key=key)])
 
 
 @pytest.mark.parametrize(
@@ -189,8 +201,8 @@ def test_texts_of_keys_have_the_values_in_the_order_of_the_columns_names(
     """A RENAME COLUMN that changes the order makes the stored rows' keys anew, with those of later messages."""
     before = table(f"{COLUMNS}, PRIMARY KEY (n, id)")
     assert (before.key, before.key_text_columns) == (("n", "id"), ("id", "n"))
-    rekeyed = [e for e in alter(before, text).effects if isinstance(e, Rekeyed)]
-    assert rekeyed == ([] if key is None else [Rekeyed(key=key)])
+    rekeyed = [e for e in alter(before, text).effects if isinstance(e, KeyChanged)]
+    assert rekeyed == ([] if key is None else [KeyChanged(key=key)])
 
 
 def test_auto_increment_makes_a_new_column_not_null() -> None:
@@ -241,7 +253,7 @@ def test_what_cannot_be_followed_says_why(text: str, reason: str) -> None:
 def test_keys_that_are_not_known() -> None:
     wire = replace(PLAIN, keys=None)
     assert alter(wire, "DROP INDEX u, RENAME INDEX a TO b, ADD UNIQUE KEY (n)") == Changed(table=wire, effects=())
-    assert alter(wire, "ADD PRIMARY KEY (n)").effects == (Rekeyed(key=("n",)),)
+    assert alter(wire, "ADD PRIMARY KEY (n)").effects == (KeyChanged(key=("n",)),)
     for text in ("DROP PRIMARY KEY", "DROP COLUMN id"):
         with pytest.raises(ApplyError, match="other keys are not known"):
             alter(wire, text)
@@ -275,8 +287,8 @@ Rows = list[tuple[str, str | None, str | None, str | None, object]]
 
 def gone(before: Table, text: str) -> Rows:
     effects = alter(before, text).effects
-    assert all(isinstance(effect, RowsGone) for effect in effects)
-    return [(e.column.name, e.function, e.low, e.high, e.values) for e in effects if isinstance(e, RowsGone)]
+    assert all(isinstance(effect, RowsRemoved) for effect in effects)
+    return [(e.column.name, e.function, e.low, e.high, e.values) for e in effects if isinstance(e, RowsRemoved)]
 
 
 @pytest.mark.parametrize(
@@ -322,7 +334,7 @@ def test_rows_of_a_dropped_partition_are_removed(
 def test_truncated_hash_partition_removes_the_rows_of_its_remainder(
     before: Table, text: str, expected: list[tuple[str, str | None, object]]
 ) -> None:
-    effects = [effect for effect in alter(before, text).effects if isinstance(effect, RowsGone)]
+    effects = [effect for effect in alter(before, text).effects if isinstance(effect, RowsRemoved)]
     assert [(e.column.name, e.function, e.remainder) for e in effects] == expected
 
 
@@ -338,7 +350,7 @@ def test_bounds_may_be_functions_of_a_date() -> None:
         " PARTITION p1 VALUES LESS THAN (TO_DAYS('2020-02-01 00:00:00')), PARTITION p2 VALUES LESS THAN (YEAR('x')))",
     )
     (gone,) = alter(before, "DROP PARTITION p1").effects
-    assert isinstance(gone, RowsGone)
+    assert isinstance(gone, RowsRemoved)
     assert (gone.function, gone.low, gone.high) == ("to_days", "737790", "737821")
     with pytest.raises(ApplyError, match="bound is not understood"):
         alter(before, "DROP PARTITION p2")

@@ -12,7 +12,7 @@ from ticdc_lakehouse.policy import OnComputedDefault
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.computed_default import OldRows, settled, with_old_rows, without_old_rows
 from ticdc_lakehouse.schema.definition import PendingDefault, Table, table_from_json, table_to_json
-from ticdc_lakehouse.schema.effect import Added, Changed
+from ticdc_lakehouse.schema.effect import Changed, ColumnAdded
 from ticdc_lakehouse.schema.partitioned import exchanged
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
@@ -35,7 +35,7 @@ def altered(actions: str, old_rows: OldRows = LEARN, table: Table = TABLE, commi
 
 
 def values(changed: Changed) -> list[str | None]:
-    return [effect.value for effect in changed.effects if isinstance(effect, Added)]
+    return [effect.value for effect in changed.effects if isinstance(effect, ColumnAdded)]
 
 
 def pending(table: Table) -> dict[str, PendingDefault]:

@@ -205,11 +205,11 @@ class Changefeed:
     def die_before_publishing(self, run: Callable[[], object] | None = None) -> None:
         """What a killed run of gold leaves behind: all tables written, nothing published."""
 
-        def publish(*_: object) -> None:
+        def die(*_: object) -> None:
             raise InterruptedError
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(windows.state, "publish", publish)
+            patch.setattr(windows.state, "commit_window", die)
             with pytest.raises(InterruptedError):
                 (run or self.apply)()
 

@@ -13,12 +13,13 @@ from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
 from ticdc_lakehouse.gold import views, windows
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
-from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, key_text_sql
-from ticdc_lakehouse.gold.state import publish
+from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
+from ticdc_lakehouse.gold.state import commit_window
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.sql.key_text import key_text_sql
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
@@ -52,7 +53,7 @@ def published_lake(
         )
         for table in tables
     ]
-    publish(lake, config.feed, Published(), Published(tso=tso, tables=states), found, 0)
+    commit_window(lake, config.feed, Published(), Published(tso=tso, tables=states), found, 0)
     views.refresh(lake, config)
     return lake
 

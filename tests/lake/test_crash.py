@@ -16,7 +16,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import maintenance, planned_table, state, views, windows
+from ticdc_lakehouse.gold import maintenance, state, table_execution, views, windows
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
 from ticdc_lakehouse.gold.time_travel import as_of
@@ -102,7 +102,7 @@ def test_gold_continues_wherever_it_died(
     feed.load()
 
     # In the very first window: a table is made with its rows, and nobody knows.
-    apply_and_die(feed, monkeypatch, planned_table, "first_rows", after=1)
+    apply_and_die(feed, monkeypatch, table_execution, "first_rows", after=1)
     assert feed.state.tso == 0
     feed.apply()
     check(feed, 1)
@@ -111,13 +111,13 @@ def test_gold_continues_wherever_it_died(
     write(feed, 2)
     write(feed, 3)
     feed.load()
-    apply_and_die(feed, monkeypatch, planned_table, "merge", after=1)
+    apply_and_die(feed, monkeypatch, table_execution, "merge", after=1)
     check(feed, 1)
     feed.apply(until_tso=at(2))
     check(feed, 2)
 
     # Before publishing.
-    apply_and_die(feed, monkeypatch, windows.state, "publish", after=0)
+    apply_and_die(feed, monkeypatch, windows.state, "commit_window", after=0)
     check(feed, 2)
     feed.apply()
     check(feed, 3)
@@ -143,14 +143,14 @@ def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
 ) -> None:
     """On Databricks no lock keeps the second one out."""
     feed = with_second_window(spark, broker, tmp_path)
-    merge = planned_table.merge
+    merge = table_execution.merge
 
     def merge_beside_another(lake: Lake, name: str, data: str, *others: Any) -> None:
         spark.newSession().sql(f"DELETE FROM {lake.table(Layer.LIVE, data)}")
         merge(lake, name, data, *others)
 
     with monkeypatch.context() as patch:
-        patch.setattr(planned_table, "merge", merge_beside_another)
+        patch.setattr(table_execution, "merge", merge_beside_another)
         with pytest.raises(ConfigError, match=r"another run wrote version \d+ \(DELETE"):
             feed.apply()
     check(feed, 1)

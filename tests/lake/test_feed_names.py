@@ -79,7 +79,7 @@ def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) ->
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
     view = naming(lake, "shop").view(EVENTS)
     found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, name=view, data=f"{view}__data")
-    state.publish(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
+    state.commit_window(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
     with pytest.raises(ConfigError, match="shop_crm_events in silver is the view of table"):
         check_feed_name(lake, "shop_crm")
     check_feed_name(lake, "shop_crm2")

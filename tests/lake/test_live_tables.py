@@ -13,7 +13,7 @@ from changefeed import ID, Changefeed, Source, V, at, ddl
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import live_table, maintenance, planned_table, windows
+from ticdc_lakehouse.gold import live_table, maintenance, table_execution, windows
 from ticdc_lakehouse.gold.live_commits import UPKEEP
 from ticdc_lakehouse.gold.live_table import has_published_names, live_names
 from ticdc_lakehouse.gold.maintenance import maintain
@@ -268,8 +268,8 @@ def test_maintenance_after_a_run_that_died_before_it_renamed(
 @pytest.mark.parametrize(
     ("module", "function"),
     [
-        pytest.param(planned_table, "merge", id="after a DDL"),
-        pytest.param(windows.state, "publish", id="before publishing"),
+        pytest.param(table_execution, "merge", id="after a DDL"),
+        pytest.param(windows.state, "commit_window", id="before publishing"),
     ],
 )
 def test_a_ddl_of_a_run_that_died_is_not_done_again(

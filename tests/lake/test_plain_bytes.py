@@ -16,10 +16,11 @@ from ticdc_codec.open_protocol.frame import framed
 from ticdc_codec.open_protocol.value import quoted, unquoted
 from ticdc_codec.writer_defects import OPEN_FLAGS
 from ticdc_lakehouse.gold.learned_defaults import _shown_sql
-from ticdc_lakehouse.gold.plain_bytes import unquoted_sql, value_sql
+from ticdc_lakehouse.gold.plain_bytes import value_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.sql.go_quoted import unquoted_sql
 from ticdc_lakehouse.sql.text import literal
 from ticdc_local.broker import KafkaMessage
 
@@ -30,21 +31,23 @@ if TYPE_CHECKING:
 
     from ticdc_local.broker import Broker
 
-SCHEMA = """CREATE TABLE shop.t (id BIGINT PRIMARY KEY, b VARBINARY(20), l BLOB, v VARCHAR(20))
-    PARTITION BY HASH (id) PARTITIONS 2;"""
+PARTITIONED = "PARTITION BY HASH (id) PARTITIONS 2"
+SCHEMA = "CREATE TABLE shop.t (id BIGINT PRIMARY KEY, b VARBINARY(20), l BLOB, v VARCHAR(20))"
 BINARY, TEXT = 65, 64
 HANDLE_KEY = 11
 
 
-def message(commit_ts: int, key: int, value: bytes | None, *, flagged: bool) -> KafkaMessage:
-    """A row of a partition as ticdc writes it, after a DDL with columns that have no flags (wire.md 8.4): it quotes
-    bytes and encodes BLOBs all the same."""
+def message(commit_ts: int, key: int, value: bytes | None, **how: bool) -> KafkaMessage:
+    """A row as ticdc writes it, after a DDL with columns that have no flags (wire.md 8.4): it quotes bytes and encodes
+    BLOBs all the same."""
     text = None if value is None else quoted(value)
-    return sent(commit_ts, key, text, value, flagged=flagged)
+    return sent(commit_ts, key, text, value, **how)
 
 
-def sent(commit_ts: int, key: int, text: str | None, blob: bytes | None, *, flagged: bool) -> KafkaMessage:
-    head = {"ts": commit_ts, "scm": "shop", "tbl": "t", "t": 1, "ptn": 7}
+def sent(
+    commit_ts: int, key: int, text: str | None, blob: bytes | None, *, flagged: bool, partition: bool = True
+) -> KafkaMessage:
+    head = {"ts": commit_ts, "scm": "shop", "tbl": "t", "t": 1} | ({"ptn": 7} if partition else {})
     cells: dict[str, Any] = {
         "id": {"t": 8, "h": True, "f": HANDLE_KEY, "v": key},
         "b": {"t": 15, "f": BINARY if flagged else 0, "v": text},
@@ -56,8 +59,13 @@ def sent(commit_ts: int, key: int, text: str | None, blob: bytes | None, *, flag
 
 
 @pytest.mark.long
-def test_texts_without_flags_are_the_bytes_that_they_quote(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
-    feed = Changefeed(spark, broker, tmp_path, protocol="open-protocol", schema=SCHEMA)
+@pytest.mark.parametrize("partition", [True, False])
+def test_texts_without_flags_are_the_bytes_that_they_quote(
+    spark: SparkSession, broker: Broker, tmp_path: Path, partition: bool
+) -> None:
+    """Of a table without partitions, on a node that did not write its DDL."""
+    schema = f"{SCHEMA} {PARTITIONED if partition else ''};"
+    feed = Changefeed(spark, broker, tmp_path, protocol="open-protocol", schema=schema)
     values = {
         1: b"\x89PNG\r\n\x1a\n",
         2: "é\0\\\"'\N{GRINNING FACE}".encode(),
@@ -66,14 +74,24 @@ def test_texts_without_flags_are_the_bytes_that_they_quote(spark: SparkSession, 
         5: b"",
         6: "\N{ZERO WIDTH SPACE}\N{REPLACEMENT CHARACTER}".encode() + b"\xff\x7f",
     }
-    feed.produce([message(at(1), 1, b"old", flagged=True), message(at(1), 7, b"\xff\0a", flagged=True)])
-    feed.produce([message(at(2), key, value, flagged=False) for key, value in values.items()])
+    feed.produce(
+        [
+            message(at(1), 1, b"old", flagged=True, partition=partition),
+            message(at(1), 7, b"\xff\0a", flagged=True, partition=partition),
+        ]
+    )
+    feed.produce([message(at(2), key, value, flagged=False, partition=partition) for key, value in values.items()])
     feed.resolve(at(3))
     assert feed.go().blocked == {}
     values[7] = b"\xff\0a"
     assert feed.rows("t") == {key: (value, value, r"te\xt") for key, value in values.items()}
 
-    feed.produce([message(at(4), 8, b"whole", flagged=False), sent(at(5), 1, r"C:\temp\q", b"", flagged=False)])
+    feed.produce(
+        [
+            message(at(4), 8, b"whole", flagged=False, partition=partition),
+            sent(at(5), 1, r"C:\temp\q", b"", flagged=False, partition=partition),
+        ]
+    )
     feed.resolve(at(6))
     (reason,) = feed.go().blocked.values()
     assert "column b, l: a row at" in reason

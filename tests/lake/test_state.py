@@ -15,7 +15,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import state, state_tables
 from ticdc_lakehouse.gold.naming import check_feed_name
-from ticdc_lakehouse.gold.state import COMPLETE_EVERY, publish, published
+from ticdc_lakehouse.gold.state import COMPLETE_EVERY, commit_window, published
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS, TABLE_STATES, TOPICS, WINDOWS, rows_of
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -66,7 +66,7 @@ def test_state_of_a_window_is_read_back_as_published(lake: Lake) -> None:
     names = [f"t{i}" for i in range(10)]
     now = replace(window(Published(), 10, *names), replays_seen=datetime(2026, 11, 1, 2, 3, 4, 567_891, UTC))
     now = replace(now, topics={"shop": frozenset(now.tables)})
-    first = publish(lake, FEED, Published(), now, [definition(name, 9) for name in names], 7)
+    first = commit_window(lake, FEED, Published(), now, [definition(name, 9) for name in names], 7)
     assert published(lake, FEED) == first
     assert (first.number, first.base, len(first.definitions)) == (1, 1, 10)
 
@@ -76,7 +76,7 @@ def test_state_of_a_window_is_read_back_as_published(lake: Lake) -> None:
     at_20 = window(first, 20).tables
     tables = {TableName("d", "t0"): blocked, **{TableName("d", name): at_20["d", name] for name in names[2:]}}
     wide = definition("t0", 15, "id BIGINT PRIMARY KEY, v INT")
-    second = publish(lake, FEED, first, replace(first, tso=20, tables=tables, recoverable=(gone,)), [wide], 1)
+    second = commit_window(lake, FEED, first, replace(first, tso=20, tables=tables, recoverable=(gone,)), [wide], 1)
     assert published(lake, FEED) == second
     assert (second.number, second.base) == (2, 1)
     assert second.definitions["t0__data"].table == wide.table
@@ -87,7 +87,7 @@ def test_state_of_a_window_is_read_back_as_published(lake: Lake) -> None:
     advanced = {**window(second, 30).tables, TableName("d", "t0"): blocked}
     topics = {**second.topics, "own": frozenset({TableName("d", "t9")})}
     now = replace(second, tso=30, tables=advanced, recoverable=(), topics=topics)
-    third = publish(lake, FEED, second, now, [], 0)
+    third = commit_window(lake, FEED, second, now, [], 0)
     assert published(lake, FEED) == third
     assert rows(lake, TABLE_STATES, 3) == 1
     assert [rows(lake, TOPICS, number) for number in (1, 2, 3)] == [10, 0, 1]
@@ -99,10 +99,10 @@ def test_state_of_a_window_is_read_back_as_published(lake: Lake) -> None:
 @pytest.mark.long
 def test_all_states_are_written_again_every_so_many_windows(lake: Lake) -> None:
     names = [f"t{i}" for i in range(4)]
-    now = publish(lake, FEED, Published(), window(Published(), 10, *names), [], 0)
+    now = commit_window(lake, FEED, Published(), window(Published(), 10, *names), [], 0)
     known = [now]
     for number in range(2, COMPLETE_EVERY + 3):
-        now = publish(lake, FEED, now, window(now, 10 * number, "t0"), [], 0)
+        now = commit_window(lake, FEED, now, window(now, 10 * number, "t0"), [], 0)
         known.append(now)
     assert [rows(lake, TABLE_STATES, number) for number in (1, 2, COMPLETE_EVERY, COMPLETE_EVERY + 1)] == [4, 1, 1, 4]
     assert [each.base for each in known[-3:]] == [1, COMPLETE_EVERY + 1, COMPLETE_EVERY + 1]
@@ -116,20 +116,20 @@ def test_all_states_are_written_again_every_so_many_windows(lake: Lake) -> None:
 
 def test_a_table_is_named_as_its_newest_state_spells_it(lake: Lake) -> None:
     tables = {TableName("Shop", "Orders"): table_state("orders", 10), **window(Published(), 10, "a", "b", "c").tables}
-    first = publish(lake, FEED, Published(), Published(tso=10, tables=tables), [], 0)
+    first = commit_window(lake, FEED, Published(), Published(tso=10, tables=tables), [], 0)
     others = {name: state for name, state in window(first, 20).tables.items() if name.database == "d"}
     renamed = {TableName("shop", "orders"): table_state("orders", 20), **others}
-    second = publish(lake, FEED, first, replace(first, tso=20, tables=renamed), [], 0)
+    second = commit_window(lake, FEED, first, replace(first, tso=20, tables=renamed), [], 0)
     assert (second.base, rows(lake, TABLE_STATES, 2)) == (1, 1)
     assert [str(name) for name in published(lake, FEED).tables if name.database != "d"] == ["shop.orders"]
 
 
 def test_known_state_is_not_read_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = publish(lake, FEED, Published(), window(Published(), 10, "t"), [], 0)
+    first = commit_window(lake, FEED, Published(), window(Published(), 10, "t"), [], 0)
     with monkeypatch.context() as patch:
         patch.setattr(state, "published_in", pytest.fail)
         assert state.newest(lake, FEED, first) is first
-    second = publish(lake, FEED, first, window(first, 20, "t"), [], 0)
+    second = commit_window(lake, FEED, first, window(first, 20, "t"), [], 0)
     assert state.newest(lake, FEED, first) == second
     assert state.newest(lake, FEED, Published()) == second
 
@@ -137,17 +137,17 @@ def test_known_state_is_not_read_again(lake: Lake, monkeypatch: pytest.MonkeyPat
 @pytest.mark.long
 def test_of_two_runs_one_after_the_other_the_first_publishes(lake: Lake) -> None:
     """Both began from the same state, in sessions of their own, and nothing locks the lake."""
-    before = publish(lake, FEED, Published(), window(Published(), 10, "t"), [], 0)
+    before = commit_window(lake, FEED, Published(), window(Published(), 10, "t"), [], 0)
     other = replace(lake, spark=lake.spark.newSession())
-    published_by_other = publish(other, FEED, before, window(before, 30, "t"), [], 0)
+    published_by_other = commit_window(other, FEED, before, window(before, 30, "t"), [], 0)
     with pytest.raises(
         ConfigError, match=r"feed shop: another run published 30 .* meanwhile; this one publishes nothing"
     ):
-        publish(lake, FEED, before, window(before, 20, "t"), [definition("t", 15)], 0)
+        commit_window(lake, FEED, before, window(before, 20, "t"), [definition("t", 15)], 0)
     assert published(lake, FEED) == published_by_other
     assert published(lake, FEED).definitions == {}, "what the refused run wrote is not seen"
     check_feed_name(lake, "shop_d")
-    publish(lake, "another", Published(), window(Published(), 20, "t"), [], 0)
+    commit_window(lake, "another", Published(), window(Published(), 20, "t"), [], 0)
 
 
 def test_of_two_runs_at_once_exactly_one_publishes(lake: Lake) -> None:
@@ -159,7 +159,7 @@ def test_of_two_runs_at_once_exactly_one_publishes(lake: Lake) -> None:
             session = replace(lake, spark=lake.spark.newSession())
             barrier.wait()
             try:
-                return publish(session, FEED, before, window(before, tso, "t"), [definition("t", tso)], 0)
+                return commit_window(session, FEED, before, window(before, tso, "t"), [definition("t", tso)], 0)
             except ConfigError as error:
                 return error
 
@@ -190,7 +190,7 @@ def test_a_lake_of_the_first_version_is_refused_with_the_way_out(spark: SparkSes
 
 def test_row_of_a_window_says_when_and_how_far(lake: Lake) -> None:
     now = replace(window(Published(), 1 << 40, "t"), batch=7)
-    publish(lake, FEED, Published(), now, [], 3)
+    commit_window(lake, FEED, Published(), now, [], 3)
     (row,) = rows_of(lake, WINDOWS, FEED).collect()
     values = [
         row[name] for name in ("number", "base", "tso", "from_tso", "batch", "row_changes", "replays_seen", "mode")

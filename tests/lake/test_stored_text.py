@@ -20,7 +20,6 @@ from ticdc_codec.number_text import shortest_texts
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.live_table import create_live_table
-from ticdc_lakehouse.gold.merge import key_text_sql
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.schema.change import change
@@ -29,6 +28,7 @@ from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.schema.statement import AlterTable
 from ticdc_lakehouse.sql.float_text import number_text_sql
+from ticdc_lakehouse.sql.key_text import key_text_sql
 from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,

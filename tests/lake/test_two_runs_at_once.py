@@ -12,8 +12,9 @@ from changefeed import Changefeed, Source, at
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
-from ticdc_lakehouse.gold import planned_table, staging, views, windows
+from ticdc_lakehouse.gold import staging, table_execution, views, windows
 from ticdc_lakehouse.gold.live_commits import Commits, restore
+from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.loop import FailedRound, Round, rounds
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_a_table_that_was_published_meanwhile_is_not_made_anew(
 def test_a_new_table_that_another_run_made_anew_is_not_published(
     feed: Changefeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create, gold_run = planned_table.create_live_table, windows._gold_run
+    create, gold_run = table_execution.create_live_table, windows._gold_run
 
     def create_and_lose(lake: Lake, name: str, *others: Any, **named: Any) -> None:
         create(lake, name, *others, **named)
@@ -69,11 +70,11 @@ def test_a_new_table_that_another_run_made_anew_is_not_published(
         lake.spark.conf.set(USER_METADATA, '{"run": "another"}')
         create(lake, name, *others, **named)
 
-    def run_without_lock(*arguments: Any, **named: Any) -> planned_table.GoldRun:
+    def run_without_lock(*arguments: Any, **named: Any) -> GoldRun:
         return replace(gold_run(*arguments, **named), lake=replace(feed.lake, root=None))
 
     with monkeypatch.context() as patch:
-        patch.setattr(planned_table, "create_live_table", create_and_lose)
+        patch.setattr(table_execution, "create_live_table", create_and_lose)
         patch.setattr(windows, "_gold_run", run_without_lock)
         with pytest.raises(ConfigError, match="another run wrote version 0 "):
             feed.apply()

@@ -8,11 +8,14 @@ import pytest
 
 from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.alter_table import _drop, _Rows, gone_sql, wire_text_sql
+from ticdc_lakehouse.gold.alter_table import _drop
+from ticdc_lakehouse.gold.altered_rows import AlteredRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition
-from ticdc_lakehouse.schema.effect import RowsGone
+from ticdc_lakehouse.schema.effect import RowsRemoved
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.sql.float_text import number_text_sql
+from ticdc_lakehouse.sql.key_text import wire_text_sql
+from ticdc_lakehouse.sql.partition_rows import partition_condition_sql
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import converted_sql
 from ticdc_lakehouse.sql.typed_columns import image_sql
@@ -175,16 +178,20 @@ def test_a_function_of_a_date_tells_the_partition_of_a_row(spark: SparkSession) 
         day = ColumnDefinition(name=f"d{number}", type=parse_type("date"))
         days.append(f"DATE'{date}' AS {day.name}")
         for low, high in ((value, value + 1), (value + 1, value + 9), (value - 9, value)):
-            gone = RowsGone(column=day, function=function, low=str(low), high=str(high))
-            conditions.append(f"{gone_sql(gone, 'UTC')} AS c{len(conditions)}")
+            gone = RowsRemoved(column=day, function=function, low=str(low), high=str(high))
+            conditions.append(f"{partition_condition_sql(gone, 'UTC')} AS c{len(conditions)}")
     (found,) = spark.sql(f"SELECT {', '.join(conditions)} FROM (SELECT {', '.join(days)})").collect()
     assert list(found) == [True, False, False] * len(DATES)
 
 
 def test_a_bound_above_the_columns_type_is_one(spark: SparkSession) -> None:
-    gone = RowsGone(column=ColumnDefinition(name="id", type=parse_type("tinyint")), function=None, low="5", high="128")
+    gone = RowsRemoved(
+        column=ColumnDefinition(name="id", type=parse_type("tinyint")), function=None, low="5", high="128"
+    )
     rows = "VALUES (CAST(4 AS TINYINT)), (CAST(5 AS TINYINT)), (CAST(127 AS TINYINT)) AS rows (id)"
-    (found,) = spark.sql(f"SELECT sort_array(collect_list(id)) FROM {rows} WHERE {gone_sql(gone, 'UTC')}").collect()
+    (found,) = spark.sql(
+        f"SELECT sort_array(collect_list(id)) FROM {rows} WHERE {partition_condition_sql(gone, 'UTC')}"
+    ).collect()
     assert found[0] == [5, 127]
 
 
@@ -222,7 +229,7 @@ def test_a_dropped_column_takes_its_irregular_values_along(spark: SparkSession, 
     """A column that is added under its name later has none of them."""
     lake = Lake(spark=spark, catalog="c", schemas={}, checkpoints="")
     kept = "map('d', 'what no d can hold', 'e', '0000-00-00') AS _ticdc_irregular"
-    rows = _Rows(query=f"SELECT 1 AS id, NULL AS d, {kept}", columns=("id", "d", "_ticdc_irregular"))
+    rows = AlteredRows(query=f"SELECT 1 AS id, NULL AS d, {kept}", columns=("id", "d", "_ticdc_irregular"))
     left = _drop(lake, rows, ColumnDefinition(name="d", type=parse_type(kind)))
     assert left.columns == ("id", "_ticdc_irregular")
     assert [*map(tuple, spark.sql(left.query).collect())] == [(1, {"e": "0000-00-00"})]

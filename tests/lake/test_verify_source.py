@@ -20,7 +20,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.overrides import Action, decide
-from ticdc_lakehouse.gold.state import publish, published
+from ticdc_lakehouse.gold.state import commit_window, published
 from ticdc_lakehouse.ops.verify import verification as verification_module
 from ticdc_lakehouse.ops.verify.differences import DifferenceKind
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, last_verification, verification_text
@@ -293,7 +293,7 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
     late = StopReason(kind=StopKind.LATE_ROWS, detail="came late", needs_override=True)
     named = replace(after.tables["shop", "named"], applied_tso=TSO - 1, stop=late)
     blocked = replace(after, tables={**after.tables, TableName("shop", "named"): named})
-    publish(verification.lake, CONFIG.feed, after, blocked, (), 0)
+    commit_window(verification.lake, CONFIG.feed, after, blocked, (), 0)
     with pytest.raises(ConfigError, match="was repaired from TiDB at"):
         decide(verification.lake, CONFIG.feed, "shop.named", Action.RESUME, "its late row is right")
 
@@ -304,7 +304,7 @@ def test_a_table_renamed_while_it_was_blocked_is_compared_and_repaired_as_itself
     before = verification.state
     typed, named = (before.tables["shop", name] for name in ("typed", "named"))
     names = {TableName("shop", "typed"): replace(named, applied_tso=TSO), TableName("shop", "named"): typed}
-    publish(verification.lake, CONFIG.feed, before, replace(before, tables=names), (), 0)
+    commit_window(verification.lake, CONFIG.feed, before, replace(before, tables=names), (), 0)
     assert verification.verify("shop.typed", repair=True)["typed"].result is Result.REPAIRED  # by the test before
     swapped = verification.state
 

@@ -11,7 +11,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.gold.live_commits import Commits
 from ticdc_lakehouse.ops.dumpling.dialect import Dialect
 from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
-from ticdc_lakehouse.ops.load import _Loading
+from ticdc_lakehouse.ops.load import ExportLoader
 from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable, TableState
@@ -32,8 +32,8 @@ def definition(name: TableName, tso: int, before: Published, *ddls: DdlEvent) ->
     exported = ExportedTable(definition=TABLE.named(name), columns=TABLE.columns)
     export = Export(folder="x", tso=tso, tables={name: exported}, unreadable={}, dialect=Dialect(), sizes={})
     config, commits = GoldConfig(feed="f", time_zone="UTC"), cast("Commits", None)
-    loading = _Loading(lake=lake, config=config, export=export, time_zone=None, commits=commits)
-    return loading._definition(name, before, loading._renames(before), (), Naming(feed="f", history=lambda: [OF_T]))
+    loader = ExportLoader(lake=lake, config=config, export=export, time_zone=None, commits=commits)
+    return loader._definition(name, before, loader._renames(before), (), Naming(feed="f", history=lambda: [OF_T]))
 
 
 def blocked(kind: StopKind, data: str = "") -> TableState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.gold.watermark import table_reason
+from ticdc_lakehouse.gold.watermark import quarantined
 from ticdc_lakehouse.silver.quarantine import BlockingMessage
 
 
@@ -14,4 +14,4 @@ from ticdc_lakehouse.silver.quarantine import BlockingMessage
 )
 def test_blocked_table_says_what_to_do_about_its_message(reason: str, way_out: str) -> None:
     message = BlockingMessage(topic="t", partition=0, offset=17, reason=reason, database="d", table="t")
-    assert way_out in table_reason(message)
+    assert way_out in str(quarantined(message))

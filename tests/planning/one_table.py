@@ -9,7 +9,7 @@ from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.definition import Table
@@ -17,7 +17,9 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 
 NAME, U, W = TableName("d", "t"), TableName("d", "u"), TableName("d", "w")
-DDL_STOP = StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=5, query="?", can_skip=True, needs_override=True)
+DDL_STOP = StopReason(
+    kind=StopKind.UNSUPPORTED_DDL, commit_ts=5, query="?", ways_out=(WayOut.SKIP_DDL,), needs_override=True
+)
 UNFOLLOWED = "ALTER TABLE t ADD w BIGINT AS (id + 1) STORED"
 ID, V = Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")
 ROWS = RowGroup(name=NAME, columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)

@@ -18,7 +18,15 @@ from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.schema.effect import (
+    ColumnAdded,
+    ColumnConverted,
+    ColumnDropped,
+    ColumnRenamed,
+    Effect,
+    KeyChanged,
+    RowsRemoved,
+)
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_testkit.comparison import LOST, comparable
 from ticdc_testkit.respelled_streams import commit_order
@@ -262,15 +270,15 @@ def named_value(column: ColumnDefinition, text: str | None) -> str | None:
 def changed(effect: Effect, rows: Sequence[Row]) -> list[Row]:
     """The rows after an effect."""
     match effect:
-        case RowsGone():
+        case RowsRemoved():
             return parted(effect, rows)[1]
-        case Rekeyed():
+        case KeyChanged():
             return list(rows)
         case _:
             return [_changed_row(effect, row) for row in rows]
 
 
-def parted(part: RowsGone, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+def parted(part: RowsRemoved, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """The rows of a partition, and the others."""
     inside = [is_gone(part, row[part.column.name]) for row in rows]
     return (
@@ -281,13 +289,13 @@ def parted(part: RowsGone, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
 
 def _changed_row(effect: Effect, row: Row) -> Row:
     match effect:
-        case Added(column=column, value=value):
+        case ColumnAdded(column=column, value=value):
             return {**row, column.name: Pending() if column.pending is not None else value}
-        case Dropped(column=column):
+        case ColumnDropped(column=column):
             return {name: cell for name, cell in row.items() if name != column.name}
-        case Renamed(old=old, new=new):
+        case ColumnRenamed(old=old, new=new):
             return {new if name == old else name: cell for name, cell in row.items()}
-        case ConvertedColumn(before=before, after=after):
+        case ColumnConverted(before=before, after=after):
             return {**row, after.name: _converted(before, after, row[after.name])}
         case _:
             raise NotImplementedError(effect)
@@ -312,7 +320,7 @@ _FUNCTIONS: Mapping[str, Callable[[date], int]] = {
 }
 
 
-def is_gone(part: RowsGone, cell: Cell) -> bool:
+def is_gone(part: RowsRemoved, cell: Cell) -> bool:
     """Whether a row is in the partition. Raises UntracedError for values that gold refuses."""
     if isinstance(cell, Converted | Pending):
         raise UntracedError
@@ -330,7 +338,7 @@ def is_gone(part: RowsGone, cell: Cell) -> bool:
     return (low is None or low <= value) and (high is None or value < high)
 
 
-def _partition_value(part: RowsGone, text: str) -> Any:
+def _partition_value(part: RowsRemoved, text: str) -> Any:
     if part.function is None:
         return int(text) if part.column.type.family is Family.INTEGER else text
     try:
@@ -339,6 +347,6 @@ def _partition_value(part: RowsGone, text: str) -> Any:
         raise UntracedError from None
 
 
-def _bound(part: RowsGone, text: str) -> Any:
+def _bound(part: RowsRemoved, text: str) -> Any:
     whole = part.function is not None or part.column.type.family is Family.INTEGER
     return int(text) if whole else text

@@ -28,7 +28,7 @@ _EXPLAINED = re.compile(
     "(its|the) value (in old rows is not known|of column .* in old rows)|which rows .* had is unknown"
     "|the rows of the restored table are unknown|one table is unknown to this feed or blocked"
     "|the other table is blocked|is reserved for gold|VECTOR NOT NULL, no DEFAULT"
-    "|when it came from a database that the text does not name|its bound is not understood: values of"
+    "|when it was renamed out of a database that the text does not name|its bound is not understood: values of"
     "|the protocol writes .* keys with different digits"
 )
 """Reasons of docs/ddl.md (What blocks a table) that a message does not tell."""

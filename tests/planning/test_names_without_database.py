@@ -87,7 +87,7 @@ def test_a_table_that_is_behind_moves_without_its_rows() -> None:
     for needs in (True, False, False):
         (moved,) = plan_tables(replace(now, before=replace(now.before, tables={name: state}))).tables
         assert (moved.name, moved.through, needs_override(moved)) == (E_U, 8, True)
-        assert "rows of its new name may be published already" in str(block_reason(moved))
+        assert "rows under its new name may be published already" in str(block_reason(moved))
         assert moved.stop is not None
         name, state = E_U, replace(state, applied_tso=8, stop=replace(moved.stop, needs_override=needs))
 

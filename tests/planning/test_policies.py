@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from one_table import (
@@ -37,7 +38,7 @@ from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import OnComputedDefault, OnDrop, OnHandleKeyOnly, OnUnsupportedDdl, Policy
 from ticdc_lakehouse.schema.definition import PendingDefault
-from ticdc_lakehouse.schema.effect import Added
+from ticdc_lakehouse.schema.effect import ColumnAdded
 
 
 def config_of(policy: Policy) -> GoldConfig:
@@ -184,7 +185,7 @@ def after_skipping(query: str, policy: Policy | None = None) -> tuple[int, str |
 )
 def test_after_a_skipped_change_of_keys_rows_with_another_one_stop_the_table(change: str) -> None:
     """Each would be a second row: the other key may not be unique any more."""
-    why = "the handle key of its rows was id and is v: `ticdc-lake load` an export taken since"
+    why = "the handle key of its rows was id and is v; ways out: `ticdc-lake load` goes on from an export taken since"
     assert after_skipping(f"ALTER TABLE t {change}, {STORED}") == (14, why)
     ignore = Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE)
     assert after_skipping(f"ALTER TABLE t {change}, {STORED}", ignore) == (14, why)
@@ -306,10 +307,12 @@ UNFLAGGED = replace(ROWS, columns=(ID, replace(V, defect="open-flags")))
 UNFLAGGED_KEY = replace(ROWS, columns=(ID, replace(V, defect="open-flags", key=True)))
 
 
-def test_bytes_may_come_as_plain_texts_where_flags_are_missing() -> None:
-    """wire.md 8.4: the definition knows that they are bytes."""
+@pytest.mark.parametrize("missing", [{"defect": "open-flags"}, {"flags": 0}], ids=["of a partition", "of a table"])
+def test_bytes_may_come_as_plain_texts_where_flags_are_missing(missing: dict[str, Any]) -> None:
+    """wire.md 8.4: the definition knows that they are bytes. Without partitions only the definition does."""
+    unflagged = replace(ROWS, columns=(ID, replace(V, **missing)))
     flagged = replace(ROWS, columns=(ID, replace(V, type="varbinary")), first=12)
-    made = plan(planning_input(flagged, UNFLAGGED, known=definition(sql=BYTES), state=STATE, config=OPEN))
+    made = plan(planning_input(flagged, unflagged, known=definition(sql=BYTES), state=STATE, config=OPEN))
     assert (block_reason(made), steps(made)) == (None, [("M", 20)])
     (rows,) = made.steps
     assert isinstance(rows, MergeRows)
@@ -323,6 +326,7 @@ def test_bytes_may_come_as_plain_texts_where_flags_are_missing() -> None:
     ("group", "sql"),
     [
         (ROWS, BYTES),
+        (replace(ROWS, columns=(ID, replace(V, flags=64))), BYTES),
         (UNFLAGGED, "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v INT)"),
         (UNFLAGGED_KEY, "CREATE TABLE d.t (id BIGINT, v VARBINARY(9), PRIMARY KEY (id, v))"),
     ],
@@ -351,7 +355,7 @@ def test_computed_default_is_followed_as_the_policy_says(policy: OnComputedDefau
     assert (block_reason(made), pending(made)) == (None, [None, None, expected])
     (alter,) = (step for step in made.steps if isinstance(step, AlterRows))
     (added,) = alter.effects
-    assert isinstance(added, Added)
+    assert isinstance(added, ColumnAdded)
     assert (added.value is None) == (policy is OnComputedDefault.LEARN)
 
 

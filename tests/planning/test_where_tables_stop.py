@@ -55,7 +55,7 @@ STOPS = {
     "a first key": (
         planning_input(ROWS, known=KEYLESS, state=STATE, ddls=(ddl(14, "ALTER TABLE t ADD PRIMARY KEY (id)"),)),
         14,
-        "it had no key that could be its handle key",
+        "the table had no key that could be its handle key",
     ),
     "a column of a unique key may not be NULL any more": (
         planning_input(
@@ -65,7 +65,7 @@ STOPS = {
             ddls=(ddl(14, "ALTER TABLE t MODIFY id BIGINT NOT NULL"),),
         ),
         14,
-        "it had no key that could be its handle key",
+        "the table had no key that could be its handle key",
     ),
     "a primary key beside one of virtual columns": (
         planning_input(

@@ -36,7 +36,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of messages, which reads claim-check objects of ``context``."""
+    """Returns a decoder of batches of messages, which reads claim-check objects of ``context``."""
     protocol = _CanalRows(options, context.objects)
     rows = JsonRows(protocol)
 
@@ -66,13 +66,13 @@ _HEAD = msgspec.json.Decoder(_Head)
 
 
 def _prefixes(values: Iterable[bytes]) -> list[bytes]:
-    """The heads: what a message of either writer has before ``es``, without a bracket at its end; any bytes of
-    another."""
+    """Returns the heads: what a message of either writer has before ``es``, without a bracket at its end; any bytes of
+    another message."""
     return [value[: value.find(b',"es":')] for value in values]
 
 
 def _is_head(head: bytes) -> bool:
-    """Whether the members before ``es`` are those of a ``_Head``, each once: then rows may be read without them."""
+    """True if the members before ``es`` are those of a ``_Head``, each once: then rows may be read without them."""
     try:
         names_of(head + b"}")
         return not _HEAD.decode(head + b"}").is_ddl
@@ -101,16 +101,16 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         super().__init__()
 
     def prefixes(self, items: Sequence[int]) -> list[bytes]:
-        """The heads."""
+        """Returns the heads."""
         return _prefixes(map(self.values.__getitem__, items))
 
     def cut(self, group: _Group, items: Sequence[int]) -> RowTexts:
-        """The members from ``es`` on."""
+        """Returns the members from ``es`` on."""
         begin = group.head_length + len(",")
         return RowTexts([b"{" + value[begin:] for value in map(self.values.__getitem__, items)])
 
     def columns(self, group: _Group, items: Sequence[int], texts: RowTexts, rows: list[RowMembers]) -> list[RowColumns]:
-        """One element: the rows of a group are of one operation."""
+        """Returns one element: the rows of a group are of one operation."""
         table, op = group.table, group.op
         table.check_same_layout(rows)
         data = [row.data[0] for row in rows]
@@ -140,7 +140,7 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         return [columns]
 
     def single(self, item: int) -> SingleRow[int, _Group, RowTexts] | None:
-        """The row, or None for a DDL or a watermark. Raises DecodeError."""
+        """Returns the row, or None for a DDL or a watermark. Raises DecodeError."""
         value = self.values[item]
         self.out.message = item
         envelope = read_envelope(value)
@@ -169,7 +169,8 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         )
 
     def _stored(self, envelope: Envelope, location: str) -> tuple[bytes, Envelope]:
-        """The whole message that is in claim-check storage, in place of the one that names it (wire.md 1.4.3)."""
+        """Returns the whole message that is in claim-check storage, in place of the one that names it (wire.md
+        1.4.3)."""
         try:
             value = stored_value(self._objects, location, self._options)
             stored = read_envelope(value)
@@ -188,14 +189,14 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
     def _commits(
         self, rows: list[RowMembers], given: list[int]
     ) -> tuple[Sequence[int | None], Sequence[int | None] | None]:
-        """``_commit`` of many rows; ``given`` are the commit_ts that there are."""
+        """Returns the results of ``_commit`` for many rows; ``given`` are the commit_ts that there are."""
         if len(given) == len(rows) and min(given) >= 0 and max(given) <= MAX_TSO:
             return given, None
         commits = [*map(self._commit, rows)]
         return [commit_ts for commit_ts, _ in commits], [commit_ms for _, commit_ms in commits]
 
     def _commit(self, message: Envelope | RowMembers) -> tuple[int | None, int | None]:
-        """commit_ts, else the milliseconds of ``es``. A commit_ts is used whatever the option says."""
+        """Returns the commit_ts, else the milliseconds of ``es``. A commit_ts is used whatever the option says."""
         tidb = message.tidb
         if tidb is not None:
             if tidb.commit_ts is None:
@@ -209,7 +210,7 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
 
 
 def _watermark(value: bytes, envelope: Envelope) -> int:
-    """``watermarkTs`` (wire.md 1.4.3)."""
+    """Returns the ``watermarkTs`` of a message (wire.md 1.4.3). Raises DecodeError."""
     check_no_row(value, envelope)
     if envelope.tidb is None or envelope.tidb.watermark_ts is None:
         raise DecodeError("no_extension", "expected watermarkTs in _tidb, as every TIDB_WATERMARK has it")
@@ -225,8 +226,8 @@ def _check_stored(envelope: Envelope, stored: Envelope, location: str) -> None:
 
 
 def _check_old(op: Op, old: bytes, data: bytes) -> None:
-    """An UPDATE has ``old``, an INSERT and a DELETE have null; before v5.4 a DELETE repeated ``data`` there (wire.md
-    1.4.1)."""
+    """Raises DecodeError unless an UPDATE has ``old``, and an INSERT and a DELETE have null; before v5.4 a DELETE
+    repeated ``data`` there (wire.md 1.4.1)."""
     if op is Op.UPDATE:
         if not old:
             raise DecodeError("wrong_type", "expected a row in old of an UPDATE, found null")

@@ -18,7 +18,7 @@ from ticdc_codec.canal_json.table import Convert, promoted, sql_type, to_wire
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
 from ticdc_codec.json_text import JSON, NUMBER
-from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, key_alone, limited
+from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, limited, with_handle_key_only
 from ticdc_codec.mysql_type import MysqlType, parse_type
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import LargeMessage, SinkOptions
@@ -32,7 +32,7 @@ _UPDATE, _DELETE = Op.UPDATE, Op.DELETE
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
-    """One message an event, null key; no watermarks without the TiDB extension.
+    """Returns one message per event, with a null key; no watermarks without the TiDB extension.
 
     ``ts``, the wall clock of the writer, is the commit time here: encoders have no clock. Raises ConfigError for an
     option that is not supported and for an event that Canal-JSON cannot carry with these options.
@@ -51,7 +51,11 @@ def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[Message
         return Message(key=None, value=compress(_ENCODE(members), compression))
 
     def write(row: RowChange, cut: Cut | None = None) -> Message:
-        text = _row(row, options, templates) if cut is None else _row(key_alone(row), options, templates, cut.location)
+        text = (
+            _row(row, options, templates)
+            if cut is None
+            else _row(with_handle_key_only(row), options, templates, cut.location)
+        )
         return Message(key=None, value=compress(text, compression))
 
     row = limited(write, options)
@@ -78,7 +82,7 @@ def _row(row: RowChange, options: SinkOptions, templates: RowTemplates, location
 
 
 def _images(row: RowChange, options: SinkOptions) -> tuple[Image, Image | None]:
-    """``data`` and ``old``."""
+    """Returns ``data`` and ``old``."""
     op = row.op
     data = row.before if op is _DELETE else row.after
     if data is None or (op is _UPDATE and row.before is None):
@@ -105,7 +109,7 @@ def _ddl(ddl: Ddl, options: SinkOptions) -> dict[str, Any]:
 
 
 def _bare(database: str, table: str, kind: str, es: int, sql: str, *, is_ddl: bool) -> dict[str, Any]:
-    """A message without a row. It has ``data`` before ``old`` (wire.md 1.4.1)."""
+    """Returns a message without a row. It has ``data`` before ``old`` (wire.md 1.4.1)."""
     head = {"id": 0, "database": database, "table": table, "pkNames": None, "isDdl": is_ddl, "type": kind}
     return head | {"es": es, "ts": es, "sql": sql, **dict.fromkeys(("sqlType", "mysqlType", "data", "old"))}
 
@@ -132,11 +136,11 @@ class RowTemplate:
     converters: tuple[tuple[str, Convert], ...]
 
     def sql_types(self, image: Image) -> list[int]:
-        """The numbers that depend on the image."""
+        """Returns the type numbers that depend on the image."""
         return [larger if int(image[n] or 0) > bound else number for n, number, bound, larger in self.by_value]
 
     def image(self, image: Image) -> bytes:
-        """An image as it is written."""
+        """Returns an image as it is written."""
         texts = dict(image)
         for name, convert in self.converters:
             text = texts.get(name)
@@ -155,7 +159,7 @@ class RowTemplates:
         self._templates: dict[tuple[object, ...], RowTemplate] = {}
 
     def of(self, row: RowChange, names: tuple[str, ...], *, old: bool, claimed: bool) -> RowTemplate:
-        """The template for a change whose ``data`` has these names."""
+        """Returns the template for a change whose ``data`` has these names."""
         key = (id(row.columns), row.database, row.table, row.op, names, row.handle_only, old, claimed)
         template = self._templates.get(key)
         if template is None:
@@ -199,7 +203,7 @@ def _extension(*, handle_only: bool, claimed: bool) -> dict[str, Any]:
 
 
 def _whole_type(text: str) -> str:
-    """A type as ``content-compatible`` writes it, with the backslashes of an ENUM's names as they are."""
+    """Returns a type as ``content-compatible`` writes it, with the backslashes of an ENUM's names as they are."""
     return text.replace("\\\\", "\\")
 
 

@@ -52,7 +52,7 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     tidb: Extension | None = msgspec.field(default=None, name="_tidb")
 
     def fault(self, reason: str, detail: str) -> DecodeError:
-        """The error that this message raises; it names the table if the message is one of a table's rows."""
+        """Returns the error that this message raises; it names the table if the message is one of a table's rows."""
         row = not self.is_ddl and self.table != ""
         where = {"database": self.database, "table": self.table} if row else {}
         return DecodeError(reason, detail, offset=None, **where)
@@ -62,7 +62,7 @@ _ENVELOPE = msgspec.json.Decoder(Envelope)
 
 
 def read_envelope(value: bytes) -> Envelope:
-    """The message as far as its own members go. Raises DecodeError."""
+    """Returns the message as far as its own members go. Raises DecodeError."""
     try:
         return _ENVELOPE.decode(value)
     except Unreadable as error:
@@ -70,7 +70,7 @@ def read_envelope(value: bytes) -> Envelope:
 
 
 def check_no_row(value: bytes, envelope: Envelope) -> None:
-    """Raise DecodeError unless a DDL or a watermark has no row and no columns (wire.md 1.4.1)."""
+    """Raises DecodeError unless a DDL or a watermark has no row and no columns (wire.md 1.4.1)."""
     names_of(value)
     if envelope.data is not None or envelope.old is not None or envelope.pk_names is not None:
         raise DecodeError("wrong_type", f"expected null for data, old and pkNames of a {envelope.type}")

@@ -77,7 +77,7 @@ class CanalTableReader:
         self._key = [getters[at] for at in key_positions(columns)]
 
     def check_same_layout(self, rows: list[RowMembers]) -> None:
-        """Raise DecodeError unless the rows describe these columns in this order, all have ``old`` or none has it, and
+        """Raises DecodeError unless the rows describe these columns in this order, all have ``old`` or none has it, and
         none is in claim-check storage."""
         # sqlType differs from row to row: an unsigned value may have a larger type's number (wire.md 1.4.2).
         is_same = (
@@ -89,14 +89,14 @@ class CanalTableReader:
             raise DecodeError("wrong_columns", "expected rows of one layout")
 
     def lines(self, images: list[Image]) -> tuple[bytes, bytes]:
-        """Images as lines of JSON in the columns' order: with the wire's texts, and with those of ``event``, to which
-        they are converted in place. Raises DecodeError."""
+        """Returns images as lines of JSON in the columns' order: with the wire's texts, and with those of ``event``, to
+        which they are converted in place. Raises DecodeError."""
         return self._images.lines(images)
 
     def check_names(
         self, texts: Sequence[bytes], rows: list[RowMembers], commits: list[int], data: bytes, old: bytes
     ) -> None:
-        """Raise DecodeError ``duplicate_name`` if an object of a row has a name twice.
+        """Raises DecodeError ``duplicate_name`` if an object of a row has a name twice.
 
         ``commits`` are all that there are; ``data`` and ``old`` the lines of the images with the wire's texts.
         """
@@ -104,7 +104,7 @@ class CanalTableReader:
         check_names(texts, check.shortest(rows, commits, data, old), lambda: check.quotes(rows, data, old))
 
     def key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
-        """The texts of each column of the handle key, in its order; no column if the table has no key."""
+        """Returns the texts of each column of the handle key, in its order; no column if the table has no key."""
         return [map(get, images) for get in self._key]
 
 
@@ -154,7 +154,7 @@ class _NamesCheck:
         self._quotes = quotes_of(orjson.dumps(members)) + 2 * len(types)
 
     def shortest(self, rows: list[RowMembers], commits: list[int], data: bytes, old: bytes) -> int:
-        """The least length of all together; -1 if numbers have so few digits that they may be shorter."""
+        """Returns the least length of all together; -1 if numbers have so few digits that they may be shorter."""
         if min([row.es for row in rows]) < _LEAST_MS or min([row.ts for row in rows]) < _LEAST_MS:
             return -1
         if commits and min(commits) < _LEAST_TSO:
@@ -166,7 +166,7 @@ class _NamesCheck:
         return len(rows) * self._length + len(commits) * _TIDB + sql_types + images
 
     def quotes(self, rows: list[RowMembers], data: bytes, old: bytes) -> Iterator[int]:
-        """The quotes of each row."""
+        """Yields the quotes of each row."""
         old_lines = old.splitlines() or [b""] * len(rows)
         for row, *images in zip(rows, data.splitlines(), old_lines, strict=True):
             extension = 0 if row.tidb is None else 4 + 2 * row.tidb.only_handle_key + 4 * (row.tidb.row_key is not None)
@@ -182,7 +182,7 @@ class TableReaders:
         self._by_description: dict[tuple[Any, ...], CanalTableReader] = {}
 
     def described(self, envelope: Envelope) -> CanalTableReader:
-        """The table as this row describes it. Raises DecodeError."""
+        """Returns the table as this row describes it. Raises DecodeError."""
         names = _members(envelope, "sqlType", envelope.sql_type, _SQL_TYPES)
         types = _members(envelope, "mysqlType", envelope.mysql_type, _MYSQL_TYPES)
         keys = envelope.pk_names or ()
@@ -207,7 +207,8 @@ class TableReaders:
 
 
 def _members(envelope: Envelope, member: str, text: Any, decoder: msgspec.json.Decoder[Any]) -> dict[str, Any]:
-    """The members of ``sqlType`` or ``mysqlType``; none for null, which ticdc writes for a row without any column."""
+    """Returns the members of ``sqlType`` or ``mysqlType``; none for null, which ticdc writes for a row without any
+    column."""
     try:
         members: dict[str, Any] | None = decoder.decode(text)
     except Unreadable as error:
@@ -224,13 +225,14 @@ Convert = Callable[[str], str]
 
 
 def is_binary(type_text: str) -> bool:
-    """Whether values are bytes spelled in Latin-1: its first word says it (wire.md 1.4.2)."""
+    """True if values are bytes spelled in Latin-1: the type's first word shows it (wire.md 1.4.2)."""
     name = parse_type(type_text).name
     return "blob" in name or "binary" in name
 
 
 def conversion(type_text: str) -> Conversion | None:
-    """From the wire's texts of a type to those of ``event``; None if they are always the same."""
+    """Returns the conversion from the wire's texts of a type to those of ``event``; None if they are always the
+    same."""
     if is_binary(type_text):
         return operator.not_, hex_of
     match parse_type(type_text).family:
@@ -248,7 +250,7 @@ def to_wire(type_text: str) -> Convert | None:
 
 
 def hex_of(text: str) -> str:
-    """The bytes behind a text of code points 0 to 255. Raises DecodeError above."""
+    """Returns the bytes behind a text of code points 0 to 255. Raises DecodeError above."""
     try:
         return text.encode("latin-1").hex()
     except UnicodeEncodeError as error:
@@ -257,7 +259,7 @@ def hex_of(text: str) -> str:
 
 
 def latin1_of(digits: str) -> str:
-    """Each byte as the code point of the same number."""
+    """Returns each byte as the code point of the same number."""
     return bytes.fromhex(digits).decode("latin-1")
 
 
@@ -275,10 +277,10 @@ _PROMOTED = {"tinyint": (127, 5), "smallint": (32767, 4), "int": (2**31 - 1, -5)
 
 
 def sql_type(kind: MysqlType) -> int:
-    """The JDBC type number of values, except those above the bound of ``promoted``."""
+    """Returns the JDBC type number of values, except those above the bound of ``promoted``."""
     return _SQL_TYPE_OF_NAME.get(kind.name, 12)
 
 
 def promoted(kind: MysqlType) -> tuple[int, int] | None:
-    """The value above which the type number is another one, and that number; None if it never is."""
+    """Returns the value above which the type number is another one, and that number; None if it never is."""
     return _PROMOTED.get(kind.name) if kind.unsigned else None

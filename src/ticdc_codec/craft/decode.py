@@ -37,7 +37,7 @@ _OPS = (Op.INSERT, Op.DELETE, Op.UPDATE)
 
 
 def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of Craft messages. ``context`` is not used: rows describe all their columns."""
+    """Returns a decoder of batches of Craft messages. ``context`` is not used: rows describe all their columns."""
     del context
     return _Decoder(options).decode
 
@@ -52,7 +52,7 @@ class _Decoder:
         self._terms: dict[bytes, Terms] = {}
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
-        """The messages' events as EVENTS columns; a message that is not valid is one row of kind ``error``.
+        """Returns the messages' events as EVENTS columns; a message that is not valid is one row of kind ``error``.
 
         The batch is decoded once for each check that refuses messages, and once more.
         """
@@ -87,7 +87,7 @@ class _Decoder:
             raise
 
     def _all_terms(self, messages: MessageBatch, sizes: Sizes) -> list[Terms]:
-        """Each message's dictionary."""
+        """Returns each message's dictionary."""
         terms, errors = [], {}
         positions = zip(messages.numbers, messages.data, sizes.dictionary.tolist(), sizes.tables.tolist(), strict=True)
         for number, data, start, end in positions:
@@ -108,7 +108,7 @@ class _Decoder:
         return terms
 
     def _rows(self, messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms]) -> RowBatch | None:
-        """The row changes; None without any."""
+        """Returns the row changes; None without any."""
         rows = np.flatnonzero(header.types == EventType.ROW)
         # rows[r]: event of row r. counts[r], first_size[r]: its number of column groups, bytes of the first of them.
         counts, first_size = read_groups(messages, sizes, rows)
@@ -146,7 +146,7 @@ class _Decoder:
         terms: list[Terms],
         rows: tuple[Int64s, Int64s, Int64s],
     ) -> ColumnGroups:
-        """The column groups of ``rows`` (event, number of groups, bytes of the first one), New before Old."""
+        """Returns the column groups of ``rows`` (event, number of groups, bytes of the first one), New before Old."""
         event, counts, first_size = rows
         # owner[g], start[g], end[g]: event of group g, and its bytes in the message. A row's first group ends after
         # first_size bytes, where the second begins.
@@ -170,7 +170,7 @@ class _Decoder:
 
 
 def _images(groups: ColumnGroups, first: Int64s, double: np.ndarray) -> tuple[Int64s, Int64s]:
-    """The column group of each row's image after and before the change, -1 for none.
+    """Returns the column group of each row's image after and before the change, -1 for none.
 
     A row has a New group, an Old group, or both in this order; the Old one may lack columns (wire.md 1.1.2).
     """
@@ -193,7 +193,7 @@ def _images(groups: ColumnGroups, first: Int64s, double: np.ndarray) -> tuple[In
 
 
 def _key(columns: set[Column]) -> set[Column]:
-    """Those of the handle key."""
+    """Returns the handle key's columns of an image."""
     return {column for column in columns if column.key}
 
 
@@ -204,7 +204,7 @@ def _indices(groups: Int64s) -> pa.Array:
 def _add_others(
     messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms], out: Events
 ) -> list[tuple[int, int]]:
-    """Add DDLs and watermarks (wire.md 1.1.2). Returns message and index in it of each."""
+    """Adds DDLs and watermarks (wire.md 1.1.2). Returns the message of each, and its index in the message."""
     errors: dict[int, DecodeError] = {}
     events = np.flatnonzero(header.types != EventType.ROW)
     for event in events.tolist():
@@ -244,7 +244,7 @@ def _add_resolved(commit_ts: int, start: int, end: int, out: Events) -> None:
 
 
 def _named(terms: Terms, header: Header, event: int) -> tuple[str | None, str | None]:
-    """The event's database and table."""
+    """Returns the event's database and table."""
     database, table = int(header.databases[event]), int(header.tables[event])
     return tuple(terms.names[term] if term >= 0 else None for term in (database, table))  # type: ignore[return-value]
 

@@ -28,8 +28,8 @@ _NEW, _OLD = GroupType.NEW, GroupType.OLD
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
-    """The events as messages, without bootstraps: Craft has none. Raises ValueError or ConfigError
-    for what Craft cannot write."""
+    """Returns the events as messages, without bootstraps: Craft has none. Raises ValueError or ConfigError for what
+    Craft cannot write."""
     rows = [event for event in events if isinstance(event, RowChange)]
     writer = _Writer(options, _groups(rows, options))
     for event in events:
@@ -39,7 +39,7 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 
 
 def _groups(rows: Sequence[RowChange], options: SinkOptions) -> Iterator[EncodedGroups]:
-    """The column groups of each row: the values of all are written together."""
+    """Yields the column groups of each row: the values of all are written together."""
     plans = ImagePlans(only_keys=options.delete_only_output_handle_key_columns)
     chosen: list[ImagePlan] = []
     texts: list[str | None] = []
@@ -75,26 +75,26 @@ class _Writer:
             case Ddl():
                 query = event.query.encode()
                 body = uvarint(_ddl_type(event)) + uvarint(len(query)) + query
-                self._add_alone(EventType.DDL, commit_ts_of(event, "craft"), body, event.database, event.table)
+                self._add_single(EventType.DDL, commit_ts_of(event, "craft"), body, event.database, event.table)
             case Resolved(commit_ts=commit_ts):
-                self._add_alone(EventType.RESOLVED, commit_ts)
+                self._add_single(EventType.RESOLVED, commit_ts)
             case Bootstrap():
                 pass
             case Failure():
                 raise ValueError(f"a message that did not decode has no events to encode: {event.detail}")
 
     def flush(self) -> None:
-        """Finish the message that collects row changes."""
+        """Finishes the message that collects row changes."""
         if self._rows:
             self.messages.append(self._composer.rows(_header(self._rows), self._groups))
         self._rows, self._groups, self._size = [], [], 0
 
-    def _add_alone(
+    def _add_single(
         self, kind: EventType, commit_ts: int, body: bytes = b"", database: str | None = None, table: str | None = None
     ) -> None:
         self.flush()
         header = Header(kind=kind, commit_ts=[commit_ts], partitions=[NO_TERM], databases=[database], tables=[table])
-        self.messages.append(self._composer.alone(header, body))
+        self.messages.append(self._composer.single_event(header, body))
 
     def _add_row(self, row: RowChange, groups: EncodedGroups) -> None:
         self._rows.append(row)
@@ -154,7 +154,7 @@ class MessageComposer:
         self._vocabularies: dict[tuple[tuple[object, ...], ...], _Vocabulary] = {}
 
     def rows(self, header: Header, rows: Sequence[EncodedGroups]) -> Message:
-        """A message of row changes."""
+        """Returns a message of row changes."""
         plans = [plan for groups in rows for plan, _ in groups]
         vocabulary = self._vocabulary(header, plans)
         heads = vocabulary.heads
@@ -162,8 +162,8 @@ class MessageComposer:
         body = b"".join([piece for groups in rows for plan, values in groups for piece in (heads[plan], values)])
         return _message(header, vocabulary, body, [*map(sum, sizes)], b"".join(map(_size_table, sizes)))
 
-    def alone(self, header: Header, body: bytes) -> Message:
-        """A message of one DDL or watermark."""
+    def single_event(self, header: Header, body: bytes) -> Message:
+        """Returns a message of one DDL or watermark."""
         return _message(header, self._vocabulary(header, ()), body, [len(body)], b"")
 
     def _vocabulary(self, header: Header, plans: Sequence[ImagePlan]) -> _Vocabulary:
@@ -196,7 +196,8 @@ def _dictionary(names: list[bytes]) -> bytes:
 
 
 def _message(header: Header, vocabulary: _Vocabulary, bodies: bytes, sizes: list[int], group_tables: bytes) -> Message:
-    """One message; ``sizes`` are those of the bodies, ``group_tables`` the size tables of the rows' column groups."""
+    """Returns one message; ``sizes`` are those of the bodies, ``group_tables`` the size tables of the rows' column
+    groups."""
     terms, dictionary = vocabulary.terms, vocabulary.dictionary
     head = b"".join(
         [
@@ -234,7 +235,7 @@ class ImagePlan:
     """Positions of ENUM and SET columns whose values are names, and the functions to their numbers."""
 
     def values(self, image: Image) -> Iterable[str | None]:
-        """The texts to write, in the order of the columns."""
+        """Returns the texts to write, in the order of the columns."""
         if self.in_order:
             return image.values()
         texts = [image[name] for name in self.names]
@@ -256,7 +257,8 @@ class ImagePlans:
         self._plans: dict[tuple[GroupType, int, tuple[str, ...], bool], ImagePlan] = {}
 
     def of(self, kind: GroupType, columns: tuple[Column, ...], image: tuple[str, ...], *, deleted: bool) -> ImagePlan:
-        """The plan of an image with these names; of a deleted row perhaps the handle key alone (wire.md 1.6)."""
+        """Returns the plan of an image with these names; of a deleted row perhaps only the handle key (wire.md
+        1.6)."""
         # By identity: hashing the columns of every row would cost more than writing it. The plan keeps them alive.
         key = (kind, id(columns), image, deleted)
         plan = self._plans.get(key)
@@ -289,7 +291,8 @@ def _plan(kind: GroupType, columns: tuple[Column, ...], chosen: list[Column], im
 
 
 def group_bytes(texts: list[str | None], encodings: bytes, counts: list[int]) -> list[bytes]:
-    """The value chunk of each column group, lengths and bytes, from the values of all groups (``counts`` in each).
+    """Returns the value chunk of each column group, lengths and bytes, from the values of all groups (``counts`` in
+    each).
 
     Raises ValueError for a text that its encoding cannot have.
     """
@@ -313,7 +316,7 @@ def group_bytes(texts: list[str | None], encodings: bytes, counts: list[int]) ->
 
 
 def _values(texts: pa.Array, encodings: npt.NDArray[np.uint8]) -> pa.Array:
-    """The values' bytes as one Arrow array in the order of ``texts``, null for NULL."""
+    """Returns the values' bytes as one Arrow array in the order of ``texts``, null for NULL."""
     # position[v]: index of value v's bytes in the concatenated parts, one for each encoding; -1 for NULL.
     position = np.full(len(texts), -1, np.int64)
     given = texts.is_valid().to_numpy(zero_copy_only=False)
@@ -346,7 +349,8 @@ def _doubles(texts: pa.Array) -> pa.Array:
 
 
 def _floats(texts: pa.Array) -> pa.Array:
-    """float32s as float64s (wire.md 1.1.3); a text that is not a float32 (wire.md 8.1) is written with all digits."""
+    """Returns float32s as float64s (wire.md 1.1.3); a text that is not a float32 (wire.md 8.1) is written with all
+    digits."""
     # single: the texts that are the shortest of a float32. Those get the float32's value, widened.
     wide = texts.cast(pa.float64()).to_numpy().copy()
     with np.errstate(over="ignore"):

@@ -33,7 +33,7 @@ from ticdc_codec.tso import MAX_TSO
 
 
 class RefusedError(Exception):
-    """MessageBatch (by number in the batch) that do not decode."""
+    """Messages that do not decode: their errors, by number in the batch."""
 
     def __init__(self, errors: dict[int, DecodeError]) -> None:
         super().__init__(errors)
@@ -69,7 +69,7 @@ class MessageBatch:
         wanted: str | Callable[[int], str],
         found: Int64s | UInt64s | None = None,
     ) -> None:
-        """Raise RefusedError with the messages of the items that are ``bad``, if there are any.
+        """Raises RefusedError with the messages of the items that are ``bad``, if there are any.
 
         ``message``, ``at`` and ``found`` have one item for each of ``bad``: its message, the offset to report, what was
         found. ``wanted`` says what was expected, or makes the whole detail from an item's index.
@@ -159,7 +159,7 @@ class UvarintRegion:
 
 
 def read_sizes(messages: MessageBatch) -> Sizes:
-    """The size tables of the messages. Raises RefusedError unless the parts fill each message without a gap."""
+    """Returns the size tables of the messages. Raises RefusedError unless the parts fill each message without a gap."""
     header_at, tables, ends = _read_ends(messages)
     rest = _read_region(messages, tables, ends)
     header, dictionary, events, after = _read_meta(messages, rest, tables)
@@ -184,7 +184,7 @@ def read_sizes(messages: MessageBatch) -> Sizes:
 
 
 def _read_ends(messages: MessageBatch) -> tuple[Int64s, Int64s, Int64s]:
-    """Begin of each message's header, begin and end of its size tables."""
+    """Returns where each message's header begins, and where its size tables begin and end."""
     bounds, errors = [], {}
     for number, data in zip(messages.numbers, messages.data, strict=True):
         try:
@@ -209,7 +209,7 @@ def _read_end(data: bytes) -> tuple[int, int, int]:
 
 
 def _read_region(messages: MessageBatch, starts: Int64s, ends: Int64s) -> UvarintRegion:
-    """All uvarints between ``starts`` and ``ends`` of each message; the last one must end at ``ends``."""
+    """Returns all uvarints between ``starts`` and ``ends`` of each message; the last one must end at ``ends``."""
     regions = zip(messages.data, starts.tolist(), ends.tolist(), strict=True)
     digits = b"".join([data[start:end] for data, start, end in regions])
     sizes = ends - starts
@@ -228,7 +228,8 @@ def _read_region(messages: MessageBatch, starts: Int64s, ends: Int64s) -> Uvarin
 
 
 def _read_meta(messages: MessageBatch, rest: UvarintRegion, tables: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    """Bytes of header and dictionary, number of events, and where in ``rest`` the body sizes begin, of each message."""
+    """Returns the bytes of header and dictionary, the number of events, and where in ``rest`` the body sizes begin, for
+    each message."""
     # first[m], last[m]: message m's numbers in rest. They begin with 2, header, dictionary - header, count of events.
     each = np.arange(len(messages))
     first, last = rest.first[:-1], rest.first[1:]
@@ -248,14 +249,16 @@ def _outside(positions: Int64s, sizes: Int64s) -> Bools:
 
 
 def _bounded(numbers: Int64s | UInt64s) -> Int64s:
-    """Sizes clipped to 32 bits: an oversized value stays invalid, and a cumulative sum cannot overflow int64."""
+    """Returns sizes clipped to 32 bits: an oversized value stays invalid, and a cumulative sum cannot overflow
+    int64."""
     if numbers.dtype == np.uint64:
         return np.minimum(numbers, np.uint64(1 << 32)).astype(np.int64)
     return np.clip(numbers, -1 << 32, 1 << 32).astype(np.int64)
 
 
 def read_header(messages: MessageBatch, sizes: Sizes, terms: Sequence[int]) -> Header:
-    """The header's columns, with ids and commit timestamps checked to be in range; ``terms`` is of each message."""
+    """Returns the header's columns, with ids and commit timestamps checked to be in range; ``terms`` is of each
+    message."""
     # region: for each message five columns one after another, each with a number for each event (wire.md 1.1.2).
     region = _read_region(messages, sizes.header, sizes.bodies)
     counts = np.diff(region.first)
@@ -296,8 +299,8 @@ def _check(messages: MessageBatch, sizes: Sizes, header: Header, terms: Int64s) 
 
 
 def _size_tables(sizes: Sizes, counts: Int64s) -> tuple[Int64s, Int64s]:
-    """Where each row's size table begins in ``sizes.rest.numbers``, and where each message's tables end; ``counts`` are
-    the row changes of each message."""
+    """Returns where each row's size table begins in ``sizes.rest.numbers``, and where each message's tables end;
+    ``counts`` are the row changes of each message."""
     # A walk may read past the last message's own numbers.
     numbers = sizes.rest.numbers.tolist() + [1] * (2 + 3 * int(counts.max(initial=0)))
     begins, ends = [], []
@@ -311,7 +314,8 @@ def _size_tables(sizes: Sizes, counts: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def read_groups(messages: MessageBatch, sizes: Sizes, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """For each row change (``rows`` are their events): the number of its column groups, and the bytes of the first."""
+    """Returns the number of column groups of each row change (``rows`` are their events), and the bytes of the first
+    one."""
     message, rest = sizes.message[rows], sizes.rest
     at, ends = _size_tables(sizes, np.bincount(message, minlength=len(messages)))
     groups = _bounded(rest.numbers[np.minimum(at, len(rest.numbers) - 1)])

@@ -61,7 +61,8 @@ _ENCODINGS = {
 
 
 def encoding_of(code: int, flags: int) -> tuple[str, ValueEncoding]:
-    """MySQL's type text and how its values are written. Raises KeyError for a type code that TiDB does not have."""
+    """Returns MySQL's type text and how its values are written. Raises KeyError for a type code that TiDB does not
+    have."""
     text = type_of(code, flags)
     kind = parse_type(text)
     return text, ValueEncoding.UNSIGNED if kind.unsigned else _ENCODINGS.get(kind.family, ValueEncoding.TEXT)
@@ -91,7 +92,7 @@ class Terms:
 
 
 class LayoutCache:
-    """The layouts of all heads read so far; equal heads of one table give one object."""
+    """The layouts of all heads read so far; equal heads of one table have one object."""
 
     LIMIT = 10_000
 
@@ -102,7 +103,7 @@ class LayoutCache:
     def read(
         self, data: bytes, start: int, end: int, terms: Terms, table: tuple[int, int]
     ) -> tuple[bytes, GroupLayout]:
-        """The bytes of the group head at ``start``, and its layout. Raises DecodeError."""
+        """Returns the bytes of the group head at ``start``, and its layout. Raises DecodeError."""
         if min(table) < 0:
             raise DecodeError("out_of_range", "a row change without a database or a table", offset=start)
         count, at = read_uvarint(data, start, end)
@@ -219,7 +220,8 @@ class ColumnGroups:
         return runs, list(numbers)
 
     def _end_of_run(self, head: bytes, first: int, last: int) -> int:
-        """The first group from ``first`` on that may have another head. Compares 16 groups, then more at a time."""
+        """Returns the first group from ``first`` on that may have another head. Compares 16 groups, then more at a
+        time."""
         octets, begins = np.frombuffer(head, np.uint8), self._messages.begins
         ahead = _AHEAD
         while first + _AHEAD <= last:
@@ -235,7 +237,7 @@ class ColumnGroups:
         return first
 
     def refuse(self, bad: Bools, wanted: str, group: Int64s, found: Int64s | None = None) -> None:
-        """Refuse messages for the ``bad`` ones of these groups."""
+        """Refuses messages for the ``bad`` ones of these groups."""
         self._messages.refuse(bad, "bad_group", self.message[group], self.start[group], wanted, found)
 
 
@@ -247,7 +249,7 @@ _AHEAD, _FAR_AHEAD = 16, 1024
 def _head(
     data: bytes, start: int, end: int, terms: Terms, layouts: LayoutCache, table: tuple[int, int]
 ) -> tuple[bytes, GroupLayout]:
-    """The bytes of a group's head, and its layout. Raises DecodeError."""
+    """Returns the bytes of a group's head, and its layout. Raises DecodeError."""
     head, layout = terms.heads.get(table, _NO_HEAD)
     if layout is None or not data.startswith(head, start, end):
         return layouts.read(data, start, end, terms, table)
@@ -255,7 +257,7 @@ def _head(
 
 
 def _next_uvarints(data: bytes, start: int, end: int, count: int) -> tuple[list[int], int]:
-    """The next ``count`` uvarints and the position after them."""
+    """Returns the next ``count`` uvarints and the position after them."""
     if data[start : start + count].isascii() and start + count <= end:
         return list(data[start : start + count]), start + count
     numbers, at = [], start
@@ -266,7 +268,7 @@ def _next_uvarints(data: bytes, start: int, end: int, count: int) -> tuple[list[
 
 
 def read_terms(data: bytes, start: int) -> tuple[str, ...]:
-    """The names of the term dictionary that begins at byte ``start``: uvarint count, that many uvarint lengths,
+    """Returns the names of the term dictionary that begins at byte ``start``: uvarint count, that many uvarint lengths,
     names. Raises DecodeError."""
     end = len(data)
     count, at = read_uvarint(data, 0, end)
@@ -281,7 +283,7 @@ def read_terms(data: bytes, start: int) -> tuple[str, ...]:
 
 
 def text_of(data: bytes, start: int) -> str:
-    """UTF-8 bytes, which begin at byte ``start`` of the message, as text. Raises DecodeError ``bad_utf8``."""
+    """Decodes UTF-8 bytes, which begin at byte ``start`` of the message. Raises DecodeError ``bad_utf8``."""
     try:
         return data.decode()
     except UnicodeDecodeError as fault:

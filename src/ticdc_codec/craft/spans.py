@@ -28,11 +28,11 @@ class _Sizes:
     dictionary: int
     bodies: list[int]
     groups: list[list[int]]
-    """Of each row, in their order."""
+    """The sizes of each row's column groups, in their order."""
 
 
 def byte_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:
-    """The map of a message's value; its key is null."""
+    """Returns the map of a message's value; its key is null."""
     del key, options
     return (mapped("value", value or b"", _read_message),)
 
@@ -63,7 +63,7 @@ def _read_message(walk: Walk) -> None:
 
 
 def _read_end(walk: Walk) -> tuple[int, _Sizes]:
-    """Where the size tables begin, and the sizes in them."""
+    """Returns where the size tables begin, and the sizes in them."""
     length, at = read_reversed_uvarint(walk.data)
     if at < walk.at:
         raise DecodeError("bad_size", "the length of the size tables runs into the version", offset=at)
@@ -107,7 +107,7 @@ def _table(walk: Walk, names: Sequence[str]) -> list[int]:
 
 
 def _count(walk: Walk, name: str, smallest: int) -> int:
-    """A count of things of ``smallest`` bytes at least: a damaged one must not let us read for ever."""
+    """Reads a count of items of ``smallest`` bytes at least. A damaged count must not let the reader run forever."""
     start = walk.at
     count = walk.number(name, "uvarint", int)
     if count * smallest > walk.end - walk.at:
@@ -116,7 +116,7 @@ def _count(walk: Walk, name: str, smallest: int) -> int:
 
 
 def _deltas(walk: Walk, names: Sequence[str], show: Callable[[int], str] = str) -> list[int]:
-    """A delta varint chunk."""
+    """Reads a delta varint chunk."""
     numbers: list[int] = []
     for name in names:
         before = numbers[-1] if numbers else 0
@@ -141,7 +141,7 @@ def _read_terms(walk: Walk) -> list[str]:
 
 
 def _read_header(walk: Walk, events: int, terms: Sequence[str]) -> list[int]:
-    """The events' types."""
+    """Reads the header; returns the events' types."""
     commit_ts = 0
     for number in range(events):
         before = commit_ts
@@ -185,7 +185,7 @@ def _read_group(walk: Walk, terms: Sequence[str]) -> None:
 
 
 def _reader(code: int, flags: int) -> tuple[str, Callable[[bytes], str]]:
-    """How a value is written, and what shows it."""
+    """Returns how a value is written, and what shows it."""
     try:
         text, encoding = encoding_of(code, flags)
     except KeyError:

@@ -43,7 +43,7 @@ class ValueReader:
         self._starts = self._lay_out(at, groups.end + begins)
 
     def _read_lengths(self, counts: Int64s, at: Int64s) -> tuple[Int64s, Int64s]:
-        """The values' lengths (-1 for NULL), and where each group's values begin in octets."""
+        """Returns the values' lengths (-1 for NULL), and where each group's values begin in octets."""
         # numbers[v]: zigzag of value v's length. at[g]: where group g's next length begins. Each pass reads a column.
         numbers = np.empty(len(self._group), np.uint64)
         at = at.copy()
@@ -66,7 +66,8 @@ class ValueReader:
         return lengths, at
 
     def _next_lengths(self, at: Int64s) -> tuple[UInt64s, Int64s]:
-        """The uvarints at ``at`` and the positions after them. One of more than five bytes is a length too large."""
+        """Returns the uvarints at ``at`` and the positions after them. One of more than five bytes is a length too
+        large."""
         at = np.minimum(at, len(self._octets) - PAD)
         numbers, after = uvarints_at(self._messages.words, at)
         long = (after < at) | (after > at + _MAX_LENGTH_BYTES)
@@ -74,7 +75,7 @@ class ValueReader:
         return numbers, after
 
     def _lay_out(self, starts: Int64s, ends: Int64s) -> Int64s:
-        """Where each value begins in octets; a group's values must end where its size says (wire.md 1.1.2)."""
+        """Returns where each value begins in octets; a group's values must end where its size says (wire.md 1.1.2)."""
         # before[v]: bytes of all values before value v. offsets[g]: what turns it into a position for group g's values.
         sizes = np.maximum(self._lengths, 0)
         before = np.cumsum(sizes) - sizes
@@ -94,7 +95,7 @@ class ValueReader:
         )
 
     def _read_columns(self, parts: list[Int64s]) -> Iterator[pa.Array]:
-        """The JSON string contents of each column, layout by layout; ``parts`` are the groups of each layout.
+        """Returns the JSON string contents of each column, layout by layout; ``parts`` are the groups of each layout.
 
         Columns of one encoding are read together, one after the other.
         """
@@ -115,7 +116,7 @@ class ValueReader:
         return iter([contents[number] for number in range(len(columns))])
 
     def _read(self, encoding: ValueEncoding, chosen: Int64s) -> pa.Array:
-        """The texts of the ``chosen`` values, which have one encoding; null for NULL."""
+        """Returns the texts of the ``chosen`` values, which have one encoding; null for NULL."""
         # given[i]: whether chosen value i is not NULL. position[i]: its index among those that are given.
         given = self._lengths[chosen] >= 0
         if given.all():
@@ -132,7 +133,7 @@ class ValueReader:
         return column.name
 
     def _refuse_chosen(self, bad: npt.NDArray[np.bool_], chosen: Int64s, wanted: str) -> None:
-        """Refuse the messages of the ``bad`` ones of the ``chosen`` values."""
+        """Refuses the messages of the ``bad`` ones of the ``chosen`` values."""
         message = self._groups.message[self._group[chosen]]
 
         def detail(item: int) -> str:
@@ -152,15 +153,15 @@ class ValueReader:
         return numbers
 
     def unsigned(self, chosen: Int64s) -> pa.Array:
-        """Uvarints as texts."""
+        """Returns uvarints as texts."""
         return pa.array(self._uvarints(chosen)).cast(pa.string())
 
     def signed(self, chosen: Int64s) -> pa.Array:
-        """Zigzag varints as texts."""
+        """Returns zigzag varints as texts."""
         return pa.array(zigzags(self._uvarints(chosen))).cast(pa.string())
 
     def years(self, chosen: Int64s) -> pa.Array:
-        """Years as texts of four digits."""
+        """Returns years as texts of four digits."""
         # Zigzag, although YEAR has the flag UNSIGNED (wire.md 1.1.3).
         years = zigzags(self._uvarints(chosen))
         self._refuse_chosen((years < 0) | (years > 9999), chosen, "a year of four digits")
@@ -174,24 +175,26 @@ class ValueReader:
         return numbers
 
     def _float64s(self, chosen: Int64s) -> npt.NDArray[np.float64]:
-        """JSON and MySQL have no NaN and no infinity."""
+        """Reads float64s. Refuses NaN and infinity, which JSON and MySQL do not have."""
         numbers = self._eight_bytes(chosen)
         self._refuse_chosen(~np.isfinite(numbers), chosen, "a finite number")
         return numbers
 
     def doubles(self, chosen: Int64s) -> pa.Array:
-        """The shortest texts of float64s."""
+        """Returns the shortest texts of float64s."""
         return pa.array(shortest_texts(self._float64s(chosen)), pa.string())
 
     def floats(self, chosen: Int64s) -> pa.Array:
-        """The shortest float32 text where the float64 is one; other numbers, which TiCDC 8.2 writes, keep all digits.
+        """Returns the shortest float32 text where the float64 is one; other numbers, which TiCDC 8.2 writes, keep all
+        digits.
 
         Source: wire.md 8.1.
         """
         return pa.array(_float_texts(self._float64s(chosen)), pa.string())
 
     def suspect_floats(self, chosen: Int64s) -> pa.Array:
-        """``floats``, and the eight bytes of what is no finite number: ``0xfff0000000000000``.
+        """Returns the texts of ``floats``, and the eight bytes of a value that is no finite number:
+        ``0xfff0000000000000``.
 
         The message is decoded, as it may hold rows of other tables. Gold refuses the row, and no FLOAT holds the text.
         """
@@ -203,12 +206,12 @@ class ValueReader:
         return pa.array(texts, pa.string())
 
     def _slices(self, chosen: Int64s) -> pa.Array:
-        """The bytes of the chosen values."""
+        """Returns the bytes of the chosen values."""
         everything = slices_of(self._messages.buffer, self._starts, np.maximum(self._lengths, 0))
         return everything.take(pa.array(2 * chosen))
 
     def texts(self, chosen: Int64s) -> pa.Array:
-        """UTF-8 as contents of JSON strings."""
+        """Returns UTF-8 as contents of JSON strings."""
         try:
             texts = self._slices(chosen).cast(pa.string())
         except pa.ArrowInvalid:
@@ -217,7 +220,7 @@ class ValueReader:
         return escaped(texts)
 
     def binaries(self, chosen: Int64s) -> pa.Array:
-        """Bytes as hexadecimal digits."""
+        """Returns bytes as hexadecimal digits."""
         return digits_of(self._slices(chosen))
 
     def nulls(self, chosen: Int64s) -> pa.Array:
@@ -226,11 +229,11 @@ class ValueReader:
         raise AssertionError("unreachable")
 
     def ignored(self, chosen: Int64s) -> pa.Array:
-        """NULL, without reading the bytes."""
+        """Returns NULL, without reading the bytes."""
         return pa.nulls(len(chosen), pa.string())
 
     def objects(self) -> tuple[pa.Array, pa.Array]:
-        """Image and handle key of each group as JSON texts; the key is null where the table has none."""
+        """Returns image and handle key of each group as JSON texts; the key is null where the table has none."""
         layouts, layout = self._groups.layouts, self._groups.layout_index
         # order: groups sorted by layout. parts[l]: the groups of layout l.
         order = np.argsort(layout, kind="stable")

@@ -35,7 +35,8 @@ class Described:
 
 
 def described(name: str, field: Field | None, defined: Column | None, zone: ZoneInfo, *, key: bool) -> Described:
-    """The column of this name. Raises DecodeError ``bad_schema`` for a schema field that TiCDC does not write."""
+    """Returns the column of this name. Raises DecodeError ``bad_schema`` for a schema field that TiCDC does not
+    write."""
     text, value_format = _type(field, defined, zone)
     # A NULL comes as the column's DEFAULT (wire.md 8.5). Without the schema it is unknown which columns have one.
     default = not key if field is None else field.optional and field.default is not UNSET
@@ -44,7 +45,8 @@ def described(name: str, field: Field | None, defined: Column | None, zone: Zone
 
 
 def with_type(column: Column, kind: MysqlType) -> Column:
-    """The column with a type of which digits, names and days may be wrong, and the writer defects that follow."""
+    """Returns the column with a type of which digits, names and days may be wrong, and the writer defects that
+    follow."""
     digits = kind.size[0] if kind.size else _EXACT_DIGITS + 1
     of_types = (DEBEZIUM_DATE, DEBEZIUM_DECIMAL, DEBEZIUM_DECIMAL_KEY)
     defects = [word for word in (column.defect or "").split() if word not in of_types]
@@ -83,7 +85,7 @@ def _agree(value_format: ValueFormat, field: Field) -> bool:
 
 
 def _is_of_type(kind: MysqlType, field: Field) -> bool:
-    """Whether the schema's ``tidb_type``, if it has one, may be called so in a definition: one from before a DDL may
+    """True if the schema's ``tidb_type``, if it has one, may have this name in a definition: one from before a DDL may
     have the same Connect type, such as BIGINT and BIGINT UNSIGNED, TEXT and BLOB (wire.md 1.5.2)."""
     if field.tidb_type is None:
         return True

@@ -41,7 +41,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of messages; definitions are looked up in ``context`` with schema version 0."""
+    """Returns a decoder of batches of messages; definitions are looked up in ``context`` with schema version 0."""
     compression = options.large_message_handle_compression
     protocol = _DebeziumRows(TableReaders(context, options.time_zone))
     rows = JsonRows(protocol)
@@ -61,7 +61,7 @@ def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
 def _decompressed(
     keys: list[bytes | None], values: dict[int, bytes], compression: Compression, out: Events
 ) -> list[bytes | None]:
-    """The keys; removes a message whose key does not decompress from ``values``, and adds its failure."""
+    """Returns the keys; removes a message whose key does not decompress from ``values``, and adds its failure."""
     if compression is Compression.NONE:
         return keys
     for number in [*values]:
@@ -80,13 +80,13 @@ _BEFORE_IMAGES = ["source", "ts_ms", "transaction", "op"]
 
 
 def _prefixes(values: Iterable[bytes]) -> list[bytes]:
-    """What identifies each row's table in both writers: ``source.db`` and ``table``; no more than a hint."""
+    """Returns what identifies each row's table in both writers, ``source.db`` and ``table``; no more than a hint."""
     return [value[(at := value.find(b',"db":')) : value.find(b',"server_id":', at)] for value in values]
 
 
 def pattern_of(value: bytes) -> PrefixPattern | None:
-    """What either writer puts before the images of a row, a value that has been read: all else in its payload, each
-    once (wire.md 1.5.1). None for others."""
+    """Returns the pattern of what either writer puts before the images of a row, for a value that has been read: all
+    other members of its payload, each once (wire.md 1.5.1). None for other messages."""
     letter = value.find(_OP) + len(_OP)
     text = value[: letter + 1 + _AFTER_OP]
     try:
@@ -125,11 +125,11 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
         super().__init__()
 
     def prefixes(self, items: Sequence[int]) -> list[bytes]:
-        """Database and table of each row."""
+        """Returns database and table of each row."""
         return _prefixes(map(self.values.__getitem__, items))
 
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
-        """What is between the head and the schema; None if one of the schemas differs from the table's."""
+        """Returns what is between the head and the schema; None if one of the schemas differs from the table's."""
         values = [*map(self.values.__getitem__, items)]
         if group.pattern is None or (commits := group.pattern.numbers(values)) is None:
             return None
@@ -144,7 +144,7 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
         return _Texts(texts, ops, commits, [*map(self.keys.__getitem__, items)])
 
     def columns(self, group: _Group, items: Sequence[int], texts: _Texts, rows: list[RowMembers]) -> list[RowColumns]:
-        """The rows of each operation."""
+        """Returns the rows of each operation."""
         group.table.check_names(texts.texts, rows)
         return [
             _columns(group.table, op, [*items], texts, rows, [at for at, each in enumerate(texts.ops) if each is op])
@@ -152,7 +152,7 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
         ]
 
     def single(self, item: int) -> SingleRow[int, _Group, _Texts] | None:
-        """The row, or None for a DDL or a watermark. Raises DecodeError."""
+        """Returns the row, or None for a DDL or a watermark. Raises DecodeError."""
         self.out.message = item
         value = self.values[item]
         plain = with_names_once(value)
@@ -194,7 +194,8 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
 def _columns(
     table: DebeziumTableReader, op: Op, items: list[int], texts: _Texts, rows: list[RowMembers], chosen: list[int]
 ) -> RowColumns:
-    """The rows at the indices ``chosen``, which are of one operation. Raises DecodeError, or one of ``Unreadable``."""
+    """Returns the rows at the indices ``chosen``, which are of one operation. Raises DecodeError, or one of
+    ``Unreadable``."""
     old, new = _images(op, [rows[at] for at in chosen])
     named = old if op is Op.DELETE else new
     # The Kafka key has the values of the row's key columns (wire.md 1.5.1).
@@ -215,7 +216,7 @@ def _columns(
 
 
 def _images(op: Op, rows: list[RowMembers]) -> tuple[list[Image], list[Image]]:
-    """The images before and after: all rows have them, or none. Raises DecodeError where the op forbids it."""
+    """Returns the images before and after: all rows have them, or none. Raises DecodeError where the op forbids it."""
     old = [row.before for row in rows if row.before is not None and row.before is not UNSET]
     new = [row.after for row in rows if row.after is not None and row.after is not UNSET]
     allowed = {

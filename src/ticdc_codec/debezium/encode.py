@@ -38,7 +38,7 @@ _Pair = tuple[bytes, bytes]
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
-    """One message an event; no watermarks without the TiDB extension.
+    """Returns one message per event; no watermarks without the TiDB extension.
 
     ``ts_ms`` of a payload, the wall clock of the writer, is the commit time here, and ``tableChanges`` of a DDL is
     empty. Raises ConfigError for an option that is not supported and for an event that Debezium cannot carry.
@@ -84,13 +84,13 @@ class _Writer:
         )
 
     def _schemas(self, *schemas: _Schema) -> list[_Members]:
-        """The members ``schema``, written once."""
+        """Returns the members ``schema``, written once."""
         if self._options.debezium_disable_schema:
             return [{} for _ in schemas]
         return [{"schema": Raw(_ENCODE(each))} for each in schemas]
 
     def row(self, row: RowChange, before: _Pair | None, after: _Pair | None) -> _Pair:
-        """A row change, by its images: handle keys and whole ones."""
+        """Returns a row change, by its images: handle keys and whole ones."""
         if not self._options.output_old_value and row.op is Op.UPDATE:
             before = None
         row_template = self._template(row, old=before is not None)
@@ -126,7 +126,7 @@ class _Writer:
         return _RowTemplate(row.columns, key=template({"payload": JSON, **key_schema}), value=value)
 
     def ddl(self, ddl: Ddl) -> _Pair:
-        """A DDL, without the columns of its table."""
+        """Returns a DDL, without the columns of its table."""
         database = ddl.database or ""
         payload = {
             "source": _source(database, ddl.table or "", commit_ts_of(ddl, "debezium"), ddl.commit_ms),
@@ -140,7 +140,7 @@ class _Writer:
         return _ENCODE({"payload": {"databaseName": database}, **key}), _ENCODE({"payload": payload, **value})
 
     def watermark(self, commit_ts: int) -> _Pair:
-        """A watermark."""
+        """Returns a watermark."""
         time = milliseconds(commit_ts)
         payload = {"source": _source("", "", commit_ts, time), "ts_ms": time, "transaction": None, "op": "m"}
         key, value = self._watermark_schemas
@@ -169,7 +169,7 @@ def _images(op: Op, *, old: bool) -> _Members:
 
 
 def _fields(columns: tuple[Column, ...], options: SinkOptions) -> list[_Schema]:
-    """The columns' fields. Raises ConfigError for a type that is not MySQL's, if its name is to be written."""
+    """Returns the columns' fields. Raises ConfigError for a type that is not MySQL's, if its name is to be written."""
     return [_field(column, options) for column in columns]
 
 
@@ -311,7 +311,8 @@ _DDL_KEY_SCHEMA: _Schema = {
 
 
 def _envelope_schema(cluster: str, *names: str, columns: Sequence[_Schema] | None) -> _Schema:
-    """The schema of a row's value, or without ``columns`` of a watermark's; ``names`` are database and table."""
+    """Returns the schema of a row's value, or without ``columns`` of a watermark's; ``names`` are database and
+    table."""
     prefix = _safe(cluster, *names)
     images = [
         {"type": "struct", "optional": True, "name": f"{prefix}.Value", "field": image, "fields": columns}
@@ -322,19 +323,19 @@ def _envelope_schema(cluster: str, *names: str, columns: Sequence[_Schema] | Non
 
 
 def _key_schema(cluster: str, *names: str, columns: Sequence[_Schema]) -> _Schema:
-    """The schema of a key."""
+    """Returns the schema of a key."""
     return {"type": "struct", "name": f"{_safe(cluster, *names)}.Key", "optional": False, "fields": columns}
 
 
 def _safe(*names: str) -> str:
-    """Names joined by points, with ``_`` for what Avro's names do not have; a table's own points stay."""
+    """Returns names joined by points, with ``_`` for what Avro's names do not have; a table's own points stay."""
     *outer, table = names
     safe = _UNSAFE.sub("_", ".".join([*(name.replace(".", "_") for name in outer), table]))
     return f"_{safe}" if safe[:1].isdigit() else safe
 
 
 def _column_schema(of: Column, kind: MysqlType, value_format: ValueFormat, *, tidb_type: bool) -> _Schema:
-    """The field of one column."""
+    """Returns the field of one column."""
     field: _Schema = {"tidb_type": _tidb_type(kind)} if tidb_type else {}
     field |= {"type": value_format.connect, "optional": not of.key}
     if value_format.name is not None:

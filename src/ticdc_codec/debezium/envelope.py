@@ -150,7 +150,7 @@ _DDL = msgspec.json.Decoder(DdlPayload)
 
 
 def read_whole(data: bytes) -> Whole:
-    """Payload and schema of a value or key. Raises DecodeError."""
+    """Returns payload and schema of a value or key. Raises DecodeError."""
     try:
         return _WHOLE.decode(data)
     except Unreadable as error:
@@ -158,7 +158,7 @@ def read_whole(data: bytes) -> Whole:
 
 
 def read_payload(value: bytes, payload: bytes) -> Payload:
-    """The payload within ``value``, by its kind. Raises DecodeError, which names the table of a row."""
+    """Returns the payload within ``value``, by its kind. Raises DecodeError, which names the table of a row."""
     try:
         peek = _PEEK.decode(payload)
     except Unreadable as error:
@@ -178,7 +178,7 @@ def read_payload(value: bytes, payload: bytes) -> Payload:
 
 
 def _of_row(peek: _Peek, fault: DecodeError) -> DecodeError:
-    """The fault, naming the table if the message is one of its rows."""
+    """Returns the fault, naming the table if the message is one of its rows."""
     if peek.op not in ("c", "u", "d") or not peek.source.table:
         return fault
     return DecodeError(
@@ -187,7 +187,7 @@ def _of_row(peek: _Peek, fault: DecodeError) -> DecodeError:
 
 
 def with_names_once(value: bytes) -> bytes:
-    """The value with each name once in an object. Raises DecodeError."""
+    """Returns the value with each name once in an object. Raises DecodeError."""
     read_whole(value)  # it is JSON
     try:
         names_of(value)
@@ -202,7 +202,8 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 def _without_duplicated_defaults(value: bytes) -> bytes:
-    """The JSON text with null in place of each default that stands twice (wire.md 8.5); numbers keep their digits.
+    """Returns the JSON text with null in place of each default that stands twice (wire.md 8.5); numbers keep their
+    digits.
 
     For a NULL in a binary column with a DEFAULT tiflow writes the default as base64, and then, under the same name, as
     text. A value that is not NULL stands once: so the pair is a NULL. Raises DecodeError ``duplicate_name`` for any
@@ -265,7 +266,7 @@ _SCHEMA: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Schema)
 
 
 def columns_of(schema: bytes) -> dict[str, Field]:
-    """The fields of a row, by name. Raises DecodeError, or one of ``Unreadable``.
+    """Returns the fields of a row, by name. Raises DecodeError, or one of ``Unreadable``.
 
     Those of virtual generated columns are among them; ticdc has these twice (wire.md 1.5.1).
     """
@@ -277,8 +278,8 @@ def columns_of(schema: bytes) -> dict[str, Field]:
 
 
 def type_text(field: Field) -> str | None:
-    """The MySQL type as far as the field shows it: with the names of an ENUM and SET and the size of a BIT, without
-    other sizes. None if it is one of several. A DATETIME in microseconds, of 4 to 6 digits, has 6.
+    """Returns the MySQL type as far as the field shows it: with the names of an ENUM and SET and the size of a BIT,
+    without other sizes. None if it is one of several. A DATETIME in microseconds, of 4 to 6 digits, has 6.
     """
     name = _WORDS.get(field.name or field.type) if field.tidb_type is None else field.tidb_type
     parameters = field.parameters or {}
@@ -313,14 +314,14 @@ _WORDS = {
 
 
 def _allowed(kind: str, text: str) -> list[str]:
-    """The names of an ENUM, with a backslash before a comma in them; those of a SET have no commas."""
+    """Returns the names of an ENUM, with a backslash before a comma in them; those of a SET have no commas."""
     if kind == "set":
         return text.split(",")
     return [name.replace("\\,", ",") for name in _SEPARATOR.split(text)]
 
 
 def quoted(name: str) -> str:
-    """A name as it is written in the brackets of an ENUM."""
+    """Returns a name as it is written in the brackets of an ENUM."""
     escaped = name.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
 
@@ -331,7 +332,7 @@ _USUAL_LENGTH = {"varchar": 5, "varbinary": 5, "float": 12, "double": 22}
 
 
 def layout_of(payload: DdlPayload) -> Layout:
-    """Database and table of a DDL, and the table's columns after it where the message has them.
+    """Returns database and table of a DDL, and the table's columns after it where the message has them.
 
     Virtual columns are among them, and hidden ones of indexes; key columns are marked if they are the primary key.
     """

@@ -61,35 +61,36 @@ class DebeziumTableReader:
         )
 
     def check_names(self, images: Sequence[bytes], rows: list[RowMembers]) -> None:
-        """Raise DecodeError ``duplicate_name`` if an object in a row's images has a name twice."""
+        """Raises DecodeError ``duplicate_name`` if an object in a row's images has a name twice."""
         lines = _ENCODE_LINES(rows)
         # Odd names are other ones in these lines, of other lengths.
         shortest = -1 if self._images.has_odd_names else len(lines) - len(rows)
         check_names(images, shortest, lambda: map(quotes_of, lines.splitlines()))
 
     def texts(self, images: list[Image]) -> list[Texts]:
-        """Each column's texts as in ``event``. Raises DecodeError, or one of ``Unreadable``."""
+        """Returns each column's texts as in ``event``. Raises DecodeError, or one of ``Unreadable``."""
         return [_texts([*map(get, images)], value_format) for get, value_format in self._columns]
 
     def lines(self, columns: list[Texts], count: int) -> bytes:
-        """Images of so many rows as lines of JSON."""
+        """Returns images of so many rows as lines of JSON."""
         return self._images.lines_of_columns(columns, count)
 
     def keys(self, images: list[Image]) -> list[bytes | None]:
-        """The Kafka keys of rows with these images, if they have no needless escapes."""
+        """Returns the Kafka keys of rows with these images, if they have no needless escapes."""
         if self._named is None:
             return [None] * len(images)
         lines = self._key_images.lines_of_columns([[*map(get, images)] for get in self._named], len(images))
         return [_KEY_BEGIN + line + self._key_end for line in lines.splitlines()]
 
     def plain_key(self, payload: bytes) -> bytes:
-        """The Kafka key with this payload, in the form of ``keys``. Raises DecodeError, or one of ``Unreadable``."""
+        """Returns the Kafka key with this payload, in the form of ``keys``. Raises DecodeError, or one of
+        ``Unreadable``."""
         members = members_of(payload)
         image = self._read_key(_ENCODE({name: members[name] for name in self._key_names}))
         return _KEY_BEGIN + self._key_images.lines([image]).removesuffix(b"\n") + self._key_end
 
     def key_columns(self, columns: list[Texts]) -> list[Texts]:
-        """The texts of each column of the handle key, in its order; no column if the table has no key."""
+        """Returns the texts of each column of the handle key, in its order; no column if the table has no key."""
         return [columns[at] for at in self._handle]
 
 
@@ -104,7 +105,7 @@ def _row_type(image: Any) -> Any:
 
 
 def members_of(image: bytes) -> dict[str, Raw]:
-    """An image's values by column, in order. Raises one of ``Unreadable``."""
+    """Returns an image's values by column, in order. Raises one of ``Unreadable``."""
     return _MEMBERS.decode(image)
 
 
@@ -147,7 +148,7 @@ class TableReaders:
         self._by_description: dict[Description, DebeziumTableReader] = {}
 
     def described(self, description: Description) -> DebeziumTableReader:
-        """The table as this row describes it. Raises DecodeError, or one of ``Unreadable``."""
+        """Returns the table as this row describes it. Raises DecodeError, or one of ``Unreadable``."""
         return cached(
             self._by_description, description, lambda: DebeziumTableReader(description, self._columns(description))
         )

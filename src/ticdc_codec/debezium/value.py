@@ -39,7 +39,7 @@ from ticdc_codec.number_text import float_text, is_plain, single_text
 Texts = list[str | None]
 
 _OF_NUMBERS = b"+-.0123456789Eenul,"
-"""The characters of numbers, ``null`` and commas: no other JSON value consists of these alone."""
+"""The characters of numbers, ``null`` and commas: no other JSON value consists of only these."""
 _STRINGS = msgspec.json.Decoder(Texts)
 _SCALARS = msgspec.json.Decoder(list[str | bool | int | None])
 _PLAIN_DIGITS = 21
@@ -50,32 +50,33 @@ _NO_TIME = re.compile(r"1970-01-01T00:00:00(?:\.0+)?Z", re.ASCII)
 
 
 def texts(values: list[str]) -> Texts:
-    """Text, JSON, ENUM and SET: the wire's texts unchanged."""
+    """Returns the wire's texts of text, JSON, ENUM and SET unchanged."""
     return list(values)
 
 
 def integers(values: list[int]) -> Texts:
-    """INT and the like, BIGINT: decimal digits."""
+    """Returns the decimal digits of INT and the like, and of BIGINT."""
     return [*map(str, values)]
 
 
 def unsigned(values: list[int]) -> Texts:
-    """BIGINT UNSIGNED: negative numbers mean those from 2^63 (wire.md 1.5.2)."""
+    """Returns the texts of BIGINT UNSIGNED: negative numbers mean those from 2^63 (wire.md 1.5.2)."""
     return [str(value % (1 << 64)) for value in values] if min(values) < 0 else integers(values)
 
 
 def years(values: list[int | str]) -> Texts:
-    """YEAR: a number. For a NULL tiflow writes the column's default, as a string (wire.md 8.5)."""
+    """Returns the texts of YEAR, a number. For a NULL tiflow writes the column's default, as a string (wire.md 8.5)."""
     return [None if isinstance(value, str) else f"{value:04}" for value in values]
 
 
 def flags(values: list[bool]) -> Texts:
-    """BIT(1): ``1`` and ``0``."""
+    """Returns the texts of BIT(1), ``1`` and ``0``."""
     return ["1" if value else "0" for value in values]
 
 
 def bits(size: int) -> Callable[[list[bytes]], Texts]:
-    """BIT(size): the decimal integer of little-endian bytes. Raises DecodeError for another number of bytes or bits."""
+    """Returns the reader of BIT(size): the decimal integer of little-endian bytes. The reader raises DecodeError for
+    another number of bytes or bits."""
 
     def convert(values: list[bytes]) -> Texts:
         numbers = [int.from_bytes(value, "little") for value in values]
@@ -87,12 +88,13 @@ def bits(size: int) -> Callable[[list[bytes]], Texts]:
 
 
 def hexadecimal(values: list[bytes]) -> Texts:
-    """BINARY, VARBINARY, BLOBs: two hexadecimal digits a byte."""
+    """Returns the texts of BINARY, VARBINARY and BLOBs: two hexadecimal digits per byte."""
     return [*map(bytes.hex, values)]
 
 
 def scalars(values: list[Raw]) -> Texts:
-    """Values of an unknown type: a number's or string's own text, 1 and 0 for true and false (BIT(1))."""
+    """Returns the texts of values of an unknown type: a number's or string's own text, 1 and 0 for true and false
+    (BIT(1))."""
     tokens = b",".join(values)
     if not tokens.startswith(b'"') and not tokens.translate(None, _OF_NUMBERS):
         return _numbers(tokens)
@@ -110,7 +112,8 @@ def _numbers(tokens: bytes) -> Texts:
 
 
 def floats(values: list[Raw], text_of: Callable[[str], str] = float_text) -> Texts:
-    """DOUBLE; ``null`` among them is NULL. Raises DecodeError ``wrong_type`` for a JSON value that is no number."""
+    """Returns the texts of DOUBLE; ``null`` among them is NULL. Raises DecodeError ``wrong_type`` for a JSON value that
+    is no number."""
     tokens = b",".join(values)
     if tokens.translate(None, _OF_NUMBERS):
         raise DecodeError("wrong_type", "expected a number or null for a FLOAT, DOUBLE or DECIMAL")
@@ -121,17 +124,18 @@ def floats(values: list[Raw], text_of: Callable[[str], str] = float_text) -> Tex
 
 
 def singles(values: list[Raw]) -> Texts:
-    """FLOAT, as `floats`."""
+    """Returns the texts of FLOAT, as `floats` does for DOUBLE."""
     return floats(values, single_text)
 
 
 def _exponent_in(tokens: bytes) -> bool:
-    """Whether a number has an exponent, or should have one."""
+    """True if a number has an exponent, or should have one."""
     return b"e" in tokens or b"E" in tokens or b"0.000000" in tokens
 
 
 def decimals(scale: int | None) -> Callable[[list[Raw]], Texts]:
-    """DECIMAL with ``scale`` digits after the point, or as many as the wire has; ``null`` among them is NULL."""
+    """Returns the reader of DECIMAL with ``scale`` digits after the point, or as many as the wire has; ``null`` among
+    the values is NULL."""
 
     def convert(values: list[Raw]) -> Texts:
         return [None if text is None else _decimal(text, scale) for text in floats(values)]
@@ -151,13 +155,13 @@ def _decimal(text: str, scale: int | None) -> str:
 
 
 def dates(values: list[int]) -> Texts:
-    """DATE, from days since 1970-01-01."""
+    """Returns the texts of DATE, from days since 1970-01-01."""
     texts: Texts = pa.array(values, pa.int32()).cast(pa.date32()).cast(pa.string()).to_pylist()
     return texts
 
 
 def datetimes(unit: str, fsp: int | None) -> Callable[[list[int]], Texts]:
-    """DATETIME in ``ms``, of at most 3 digits after the point, or in ``us``."""
+    """Returns the reader of DATETIME in ``ms``, of at most 3 digits after the point, or in ``us``."""
 
     def convert(values: list[int]) -> Texts:
         moments = pa.array(values, pa.int64()).cast(pa.timestamp(unit)).cast(pa.string()).to_pylist()
@@ -167,7 +171,7 @@ def datetimes(unit: str, fsp: int | None) -> Callable[[list[int]], Texts]:
 
 
 def times(fsp: int | None) -> Callable[[list[int]], Texts]:
-    """TIME, from microseconds with a sign."""
+    """Returns the reader of TIME, from microseconds with a sign."""
 
     def convert(values: list[int]) -> Texts:
         # Columns with one item a value: microseconds without sign, whole hours, what is left as HH:MM:SS.ffffff.
@@ -184,7 +188,8 @@ def times(fsp: int | None) -> Callable[[list[int]], Texts]:
 
 
 def _with_digits(texts: list[str], fsp: int | None) -> Texts:
-    """Texts with all digits of their unit, cut to those of ``fsp``; if it is unknown, to the 0, 3 or 6 they need."""
+    """Returns the texts, which have all digits of their unit, cut to ``fsp`` digits; if that is unknown, to the 0, 3 or
+    6 they need."""
     if fsp is None:
         return [_shortest(*text.split(".")) for text in texts]
     spare = len(texts[0].partition(".")[2]) - fsp
@@ -203,7 +208,7 @@ def _shortest(seconds: str, fraction: str) -> str:
 
 
 def instants(zone: ZoneInfo, fsp: int | None) -> Callable[[list[str]], Texts]:
-    """TIMESTAMP, with the digits of the wire.
+    """Returns the reader of TIMESTAMP, with the digits of the wire.
 
     1970-01-01T00:00:00Z lies below the type's first instant: the writers send it for ``0000-00-00 00:00:00`` (wire.md
     1.5.2). Where clocks are set back in the zone, the later of two times with one text keeps the wire's, in UTC.
@@ -261,7 +266,7 @@ class ValueFormat:
 
 
 UNKNOWN = ValueFormat("", None, Raw, scalars)
-"""Values of a type that neither the message nor a definition gives: the wire's own texts."""
+"""Values of a type that neither the message nor a definition declares: the wire's own texts."""
 
 _TEXT = ValueFormat("string", None, str, texts)
 _NAMES = {
@@ -289,7 +294,7 @@ _SIMPLE = {
 
 
 def format_of(kind: MysqlType, zone: ZoneInfo, *, whole: bool) -> ValueFormat:
-    """The format of values of a column of this type (wire.md 1.5.2).
+    """Returns the format of values of a column of this type (wire.md 1.5.2).
 
     ``whole`` says that the type is as SHOW COLUMNS prints it, so that no brackets mean no digits after the point, and
     not that they are unknown.
@@ -337,7 +342,8 @@ _READ_OF_CONNECT = {"int16": _INT16, "int32": _INT32, "int64": _INT64}
 
 
 def format_of_connect(connect: str) -> ValueFormat | None:
-    """The format of a nameless field whose MySQL type is not known for certain; None if there is no such field."""
+    """Returns the format of a nameless field whose MySQL type is not known for certain; None if there is no such
+    field."""
     if connect in _READ_OF_CONNECT:
         return ValueFormat(connect, None, _READ_OF_CONNECT[connect], integers)
     return {"double": _SIMPLE[Family.DOUBLE], "string": _TEXT}.get(connect)

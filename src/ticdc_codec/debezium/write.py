@@ -34,17 +34,17 @@ class ImageGroup:
     names: tuple[str, ...]
     images: list[Image] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
-    """Of each image twice the index of its row, and 1 more for ``after``."""
+    """Twice the index of each image's row, and 1 more for ``after``."""
 
     def texts(self, name: str) -> list[str | None]:
-        """The values of a column, in the order of ``images``."""
+        """Returns the values of a column, in the order of ``images``."""
         return [image[name] for image in self.images]
 
 
 def image_pairs(
     rows: Sequence[RowChange], write: Callable[[ImageGroup], Iterable[Value]]
 ) -> dict[int, tuple[Value | None, Value | None]]:
-    """Before and after of each row, by the row's identity, as ``write`` makes them of a group's images."""
+    """Returns before and after of each row, by the row's identity, as ``write`` makes them of a group's images."""
     images: list[Value | None] = [None] * (2 * len(rows))
     for group in _groups(rows):
         for position, value in zip(group.positions, write(group), strict=True):
@@ -68,7 +68,7 @@ def _groups(rows: Sequence[RowChange]) -> Iterable[ImageGroup]:
 
 
 def with_nulls(texts: list[str | None], write: Callable[[list[str]], list[Value]], null: Value) -> list[Value]:
-    """The values of a column, ``null`` for NULL. ``write`` takes neither NULL nor an empty list."""
+    """Returns the values of a column, ``null`` for NULL. ``write`` takes neither NULL nor an empty list."""
     non_null = [text for text in texts if text is not None]
     if len(non_null) == len(texts):
         return write(non_null)
@@ -86,7 +86,7 @@ _EXACT = 16
 
 
 def image_texts(group: ImageGroup, zone: ZoneInfo) -> Iterable[tuple[bytes, bytes]]:
-    """Of each image the object of its handle key, and that of all its columns."""
+    """Returns the object of the handle key and that of all columns, for each image."""
     columns = {column.name: column for column in group.columns}
     values = {name: _values(columns[name], group.texts(name), zone) for name in group.names}
     keys = {column.name: values[column.name] for column in group.columns if column.key}
@@ -102,7 +102,7 @@ def _values(column: Column, texts: list[str | None], zone: ZoneInfo) -> list[Any
 
 
 def _objects(columns: Mapping[str, list[Any]], count: int) -> Iterable[bytes]:
-    """JSON objects with a value of each column."""
+    """Returns JSON objects with a value of each column."""
     if not columns:
         return repeat(b"{}", count)
     # JSON has no line feed but between such lines.
@@ -113,8 +113,8 @@ _image_types = lru_cache(maxsize=1024)(ImageTypes)
 
 
 def _writer(kind: MysqlType, by: str | None, zone: ZoneInfo) -> Write | None:
-    """The function from texts to JSON values, None where they are equal. Raises ConfigError if the type does not
-    determine it."""
+    """Returns the function from texts to JSON values, None where they are equal. Raises ConfigError if the type does
+    not determine it."""
     match kind.family:
         case Family.INTEGER if kind.name == "bigint" and kind.unsigned:
             return _int64s
@@ -151,7 +151,7 @@ def _time_writer(kind: MysqlType, zone: ZoneInfo) -> Write | None:
 
 
 def _never_null(write: Write) -> Write:
-    """For a column that is NOT NULL: 0 for an invalid day (wire.md 1.5.2)."""
+    """Returns the writer for a column that is NOT NULL: 0 for an invalid day (wire.md 1.5.2)."""
     return lambda texts: [0 if value is None else value for value in write(texts)]
 
 
@@ -168,12 +168,12 @@ def _other(kind: MysqlType) -> Write | None:
 
 
 def _numbers(texts: list[str]) -> list[Any]:
-    """The texts themselves, as numbers."""
+    """Returns the texts themselves, as numbers."""
     return [*map(Raw, map(str.encode, texts))]
 
 
 def _decimals(texts: list[str]) -> list[Any]:
-    """The texts that Go prints of the nearest float64s."""
+    """Returns the texts that Go prints of the nearest float64s."""
     return _numbers(
         [
             text.rstrip("0").rstrip(".")
@@ -185,7 +185,7 @@ def _decimals(texts: list[str]) -> list[Any]:
 
 
 def _datetimes(unit: int) -> Write:
-    """Writes units of ``unit`` microseconds. Raises ValueError for a text with more digits."""
+    """Returns a writer of units of ``unit`` microseconds. The writer raises ValueError for a text with more digits."""
 
     def units(microseconds: int) -> int:
         whole, rest = divmod(microseconds, unit)
@@ -208,14 +208,14 @@ def _datetimes(unit: int) -> Write:
 
 
 def _all_of(value: Value, rest: object) -> Value:
-    """The value of moments in milliseconds. Raises ValueError if something is left: the type is another one."""
+    """Returns the value of moments in milliseconds. Raises ValueError if something is left: the type is another one."""
     if rest:
         raise ValueError("a DATETIME of 4 to 6 digits needs a type that says so, such as datetime(6)")
     return value
 
 
 def _int64s(texts: list[str]) -> list[Any]:
-    """From 2^63 on a negative number."""
+    """Returns the numbers of texts; a number from 2^63 on becomes a negative one."""
     numbers = [*map(int, texts)]
     return [number - (1 << 64) if number >> 63 else number for number in numbers] if max(numbers) >> 63 else numbers
 
@@ -234,7 +234,7 @@ def _bit(text: str) -> bool:
 
 
 def _names(kind: MysqlType) -> Callable[[str], str]:
-    """From an index or a mask."""
+    """Returns the function from an index or a mask to the names. Raises ConfigError if the type does not list them."""
     names = kind.elements
     if not names:
         raise ConfigError(f"debezium writes names of ENUM and SET, and {kind.text!r} does not list them")
@@ -259,7 +259,7 @@ def _moment(text: str) -> datetime:
 
 
 def _whole_year(text: str) -> str | None:
-    """The text with a year below 100 as TiCDC takes it, with a century (wire.md 1.5.2); None for an invalid
+    """Returns the text with a year below 100 as TiCDC takes it, with a century (wire.md 1.5.2); None for an invalid
     day."""
     year = int(text[:4])
     century = 2000 if year < 70 else 1900 if year < 100 else 0
@@ -284,7 +284,7 @@ def _zoned(text: str, zone: ZoneInfo) -> str:
 
 
 def _clock(text: str) -> int:
-    """Microseconds."""
+    """Returns the microseconds of a TIME."""
     hours, minutes, rest = text.removeprefix("-").split(":")
     seconds, _, fraction = rest.partition(".")
     size = ((int(hours) * 60 + int(minutes)) * 60 + int(seconds)) * 1_000_000 + int(fraction.ljust(6, "0") or 0)

@@ -40,7 +40,7 @@ _DDL = msgspec.json.Decoder(_Ddl).decode
 
 
 def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of messages, which reads claim-check objects of ``context``."""
+    """Returns a decoder of batches of messages, which reads claim-check objects of ``context``."""
     protocol = OpenRows()
     rows = JsonRows(protocol)
 
@@ -78,7 +78,7 @@ class _Batch:
         """By number of message, the fault and the number in the message of its first event that has one."""
 
     def decode(self) -> pa.RecordBatch:
-        """The events of the messages."""
+        """Returns the events of the messages."""
         for number, (key, value) in enumerate(self._messages):
             try:
                 self._message(number, key, value)
@@ -94,7 +94,7 @@ class _Batch:
         self._waiting = []
 
     def _add_others(self) -> tuple[Events, list[int]]:
-        """All that are no rows, and their numbers in the message."""
+        """Returns all events that are no rows, and their numbers in the message."""
         out = Events()
         faults = [(number, 0, partial(Events.error, error=error)) for number, (_, error) in self._faults.items()]
         others = [other for other in self._others if other[0] not in self._faults]
@@ -104,7 +104,7 @@ class _Batch:
         return out, [index for _, index, _ in in_order]
 
     def _message(self, number: int, key: bytes | None, value: bytes | None) -> None:
-        """Keep the events of a message. Raises DecodeError."""
+        """Keeps the events of a message. Raises DecodeError."""
         keys = [*map(read_key, key_texts(key))]
         try:
             texts = texts_of(value or b"")
@@ -124,7 +124,7 @@ class _Batch:
         self._waiting.append(event)
 
     def _decompressed(self, texts: list[bytes]) -> Iterable[bytes]:
-        """The texts of a message, each compressed by itself (wire.md 1.2.6). A watermark has none."""
+        """Returns the texts of a message, each compressed by itself (wire.md 1.2.6). A watermark has none."""
         if self._compression is Compression.NONE:
             return texts
         rest, decompressed = MAX_DECOMPRESSED, []
@@ -137,7 +137,7 @@ class _Batch:
         return decompressed
 
     def _other(self, event: RowEvent) -> None:
-        """Keep a DDL, a watermark or a row that is in claim-check storage."""
+        """Keeps a DDL, a watermark or a row that is in claim-check storage."""
         key, text = event.key, event.text
         try:
             if key.t == ROW and key.ccl is not UNSET:
@@ -152,7 +152,7 @@ class _Batch:
             self.refuse(event, error)
 
     def refuse(self, event: RowEvent, error: DecodeError) -> None:
-        """Remember that a row has a fault, and with it its message."""
+        """Remembers that a row has a fault, and with it its message."""
         key, value = self._messages[event.message]
         if self._faults.get(event.message, (event.index,))[0] < event.index:
             return
@@ -164,7 +164,8 @@ class _Batch:
         self._faults[event.message] = event.index, _named(error, [*map(read_key, key_texts(key))])
 
     def _claimed(self, key: Key, location: str, text: bytes) -> bytes:
-        """The whole row in claim-check storage, in place of its handle key (wire.md 1.2.6). Raises DecodeError."""
+        """Returns the whole row in claim-check storage, in place of its handle key (wire.md 1.2.6). Raises
+        DecodeError."""
         try:
             content = self._objects[location]
         except KeyError:
@@ -188,7 +189,7 @@ def _check_count(keys: int, values: int) -> None:
 
 
 def _named(error: DecodeError, keys: list[Key]) -> DecodeError:
-    """The error with its table if all events of its message are rows of this one table, else without one."""
+    """Returns the error with its table if all events of its message are rows of this one table, else without one."""
     tables = {(key.t, key.scm or None, key.tbl or None) for key in keys}
     kind, database, table = tables.pop() if len(tables) == 1 else (None, None, None)
     is_named = kind == ROW and database is not None and table is not None
@@ -197,13 +198,13 @@ def _named(error: DecodeError, keys: list[Key]) -> DecodeError:
 
 
 def _is_of(stored: Key, key: Key) -> bool:
-    """Whether a stored message is the expected one: the whole row."""
+    """True if a stored message is the expected one: the whole row."""
     whole = stored.ccl is UNSET and stored.ohk is not True
     return whole and (stored.ts, stored.scm, stored.tbl, stored.t) == (key.ts, key.scm, key.tbl, key.t)
 
 
 def _is_of_kind(stored: bytes, text: bytes) -> bool:
-    """Whether a stored row has the images that its handle key has. Raises DecodeError.
+    """True if a stored row has the images that its handle key has. Raises DecodeError.
 
     It may have ``p`` besides: with only-output-updated-columns that of the handle key is empty, and tiflow drops it.
     """
@@ -218,7 +219,7 @@ def _members(text: bytes) -> set[str]:
 
 
 def _ddl(key: Key, text: bytes) -> partial[None]:
-    """What adds a DDL. Raises DecodeError."""
+    """Returns the function that adds a DDL. Raises DecodeError."""
     try:
         ddl = _DDL(text)
         names_of(text)
@@ -232,7 +233,7 @@ def _ddl(key: Key, text: bytes) -> partial[None]:
 
 
 def _resolved(key: Key, text: bytes) -> partial[None]:
-    """What adds a watermark, whose text has length 0 (wire.md 1.2.1). Raises DecodeError."""
+    """Returns the function that adds a watermark, whose text has length 0 (wire.md 1.2.1). Raises DecodeError."""
     if text:
         raise DecodeError("trailing_bytes", f"expected no value of a watermark, found {len(text)} bytes")
     return partial(Events.resolved, commit_ts=checked_watermark(key.ts))
@@ -271,22 +272,23 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
         self._refuse: Refuse | None = None
 
     def begin(self, refuse: Refuse | None) -> None:
-        """Begin a batch, in which rows that have a fault are given to ``refuse``; None when it is over."""
+        """Begins a batch, in which rows that have a fault are passed to ``refuse``; None when it is over."""
         self._refuse = refuse
 
     def prefixes(self, items: Sequence[RowEvent]) -> list[_Prefix]:
-        """What rows of one table and one kind have in common."""
+        """Returns what rows of one table and one kind have in common."""
         return [_prefix_of(event.key, event.text) for event in items]
 
     def cut(self, group: _Group, items: Sequence[RowEvent]) -> RowTexts | None:
-        """The whole rows, since what repeats is between the values. None if the columns are in another order."""
+        """Returns the whole rows, since what repeats is between the values. None if the columns are in another
+        order."""
         texts = [event.text for event in items]
         return RowTexts(texts) if group.table.order.matches(texts, [event.key.ts for event in items]) else None
 
     def columns(
         self, group: _Group, items: Sequence[RowEvent], texts: RowTexts, rows: list[RowMembers]
     ) -> list[RowColumns]:
-        """The rows of each operation."""
+        """Returns the rows of each operation."""
         ops = [*map(op_of, rows)]
         return [
             _columns(op, group.table, items, texts.texts, rows, [at for at, each in enumerate(ops) if each is op])
@@ -294,7 +296,7 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
         ]
 
     def single(self, item: RowEvent) -> SingleRow[RowEvent, _Group, RowTexts]:
-        """The row of a table that need not be known. Raises DecodeError."""
+        """Returns the row of a table that need not be known. Raises DecodeError."""
         prefix = _prefix_of(item.key, item.text)
         text, cells, lost = described(item.text)
         description = Description(str(prefix[0]), str(prefix[1]), not prefix[2], cells, lost)
@@ -309,7 +311,7 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
         )
 
     def refuse(self, item: RowEvent, error: DecodeError) -> None:
-        """Refuse the row, and with it its message."""
+        """Refuses the row, and with it its message."""
         if self._refuse is not None:
             self._refuse(item, error)
 
@@ -326,7 +328,7 @@ def _columns(
     rows: list[RowMembers],
     chosen: list[int],
 ) -> RowColumns:
-    """The rows at the indices ``chosen``, which are of one operation. Raises DecodeError."""
+    """Returns the rows at the indices ``chosen``, which are of one operation. Raises DecodeError."""
     events = [items[at] for at in chosen]
     whole = [rows[at].d if op is Op.DELETE else rows[at].u for at in chosen]
     table.check_key(whole)
@@ -356,14 +358,14 @@ def _columns(
 
 
 def _checked_tsos(values: list[int]) -> list[int]:
-    """The values themselves. Raises DecodeError if one is no commit_ts."""
+    """Returns the values themselves. Raises DecodeError if one is no commit_ts."""
     checked_tso(min(values))
     checked_tso(max(values))
     return values
 
 
 def _check_names(texts: Sequence[bytes], quotes: int) -> None:
-    """Raise DecodeError ``duplicate_name`` if an object has a name twice: rows then have more quotes than these."""
+    """Raises DecodeError ``duplicate_name`` if an object has a name twice: rows then have more quotes than these."""
     if quotes_of_all(texts) != quotes:
         for text in texts:
             names_of(text)

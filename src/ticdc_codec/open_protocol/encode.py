@@ -20,9 +20,9 @@ from ticdc_codec.message import (
     StoredObject,
     checked,
     compress,
-    key_alone,
     limited,
     named,
+    with_handle_key_only,
 )
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import number_of_names
@@ -37,7 +37,8 @@ _FRAME = 16
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
-    """Row changes in batches, also those that are cut to their handle key (wire.md 1.2.6), DDLs and watermarks alone.
+    """Encodes row changes in batches, also those that are cut to their handle key (wire.md 1.2.6), and each DDL and
+    watermark as a message of its own.
 
     Raises ConfigError for an option that is not supported and for an event that Open Protocol cannot carry.
     """
@@ -46,7 +47,7 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 
     def write(row: RowChange, cut: Cut | None = None) -> Message:
         members = _row(row, options, plans) if cut is None else _cut(row, options, plans, cut)
-        return _alone(*_texts(*members, options))
+        return _single_message(*_texts(*members, options))
 
     fitting = limited(write, options)
     for event in events:
@@ -56,9 +57,9 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
             case RowChange():
                 writer.add_of(fitting(event))
             case Ddl():
-                writer.add_alone(checked(_alone(*_texts(*_ddl(event), options)), event, options))
+                writer.add_single(checked(_single_message(*_texts(*_ddl(event), options)), event, options))
             case Resolved(commit_ts=watermark):
-                writer.add_alone(_alone(_ENCODE(Key(ts=watermark, t=RESOLVED)), b""))
+                writer.add_single(_single_message(_ENCODE(Key(ts=watermark, t=RESOLVED)), b""))
             case _:
                 raise ConfigError(f"open_protocol carries rows, DDL and watermarks, found {type(event).__name__}")
     writer.flush()
@@ -66,12 +67,12 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 
 
 def _texts(key: Key, value: str, options: SinkOptions) -> tuple[bytes, bytes]:
-    """An event's texts as they stand behind their lengths."""
+    """Returns an event's texts as they stand behind their lengths."""
     return _ENCODE(key), compress(value.encode(), options.large_message_handle_compression)
 
 
-def _alone(key: bytes, value: bytes) -> Message:
-    """The message of one event."""
+def _single_message(key: bytes, value: bytes) -> Message:
+    """Returns the message of one event."""
     return Message(key=VERSION + framed([key]), value=framed([value]))
 
 
@@ -88,7 +89,7 @@ class _Writer:
         self._size = len(VERSION)
 
     def add(self, key: bytes, value: bytes, stored: tuple[StoredObject, ...] = ()) -> None:
-        """Add an event to the message that is being collected, or to a new one if it has no room there."""
+        """Adds an event to the message that is being collected, or to a new one if it has no room there."""
         size = len(key) + len(value) + _FRAME
         if len(self._keys) >= self._most or self._size + size > self._most_bytes:
             self.flush()
@@ -99,17 +100,17 @@ class _Writer:
         self._size += size
 
     def add_of(self, message: Message) -> None:
-        """``add`` of the event of a message that has one."""
+        """Adds the event of a message that has one, as ``add`` does."""
         (key,), (value,) = key_texts(message.key), texts_of(message.value or b"")
         self.add(key, value, message.stored if isinstance(message, ClaimCheck) else ())
 
-    def add_alone(self, message: Message) -> None:
-        """Add a message that is not collected."""
+    def add_single(self, message: Message) -> None:
+        """Adds a message that is not collected."""
         self.flush()
         self.messages.append(message)
 
     def flush(self) -> None:
-        """Close the message that is being collected."""
+        """Closes the message that is being collected."""
         if self._keys:
             key, value, stored = VERSION + framed(self._keys), framed(self._values), self._stored
             message = ClaimCheck(key=key, value=value, stored=stored) if stored else Message(key=key, value=value)
@@ -147,7 +148,7 @@ def _cut(row: RowChange, options: SinkOptions, plans: _Plans, cut: Cut) -> tuple
     if not plans.of(row.columns).keys:
         option = options.large_message_handle_option
         raise ConfigError(f"large-message-handle-option={option}: {named(row)} is too large and names no handle key")
-    key, value = _row(key_alone(row), options, plans)
+    key, value = _row(with_handle_key_only(row), options, plans)
     if cut.location is not None:
         key = replace(key, ohk=UNSET, ccl=cut.location)  # never both in tiflow (wire.md 1.2.2)
     return key, value
@@ -171,7 +172,7 @@ class _Plan:
         self._cells = {column.name: _cell(column) for column in columns}
 
     def written(self, image: Image) -> str:
-        """The image as JSON. Raises ConfigError."""
+        """Returns the image as JSON. Raises ConfigError."""
         members = []
         for name, text in image.items():
             head, written = self._cells[name]
@@ -189,7 +190,7 @@ class _Plans:
         self._by_id: dict[int, _Plan] = {}
 
     def of(self, columns: tuple[Column, ...]) -> _Plan:
-        """The plan of these columns."""
+        """Returns the plan of these columns."""
         plan = self._by_id.get(id(columns))
         if plan is None:
             # The plan holds the tuple, so that no other can have its id.
@@ -198,7 +199,7 @@ class _Plans:
 
 
 def _cell(column: Column) -> tuple[str, Callable[[str], str]]:
-    """A cell's JSON as far as its value, and what writes the value."""
+    """Returns a cell's JSON as far as its value, and what writes the value."""
     try:
         code, flags = code_of(column.type), flags_of(column)
     except ValueError as error:

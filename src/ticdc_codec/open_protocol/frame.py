@@ -25,7 +25,7 @@ VERSION = (1).to_bytes(_SIZE)
 
 
 def key_texts(key: bytes | None) -> list[bytes]:
-    """The events' keys. Raises DecodeError; it has no offset, as that of an error counts in the value."""
+    """Returns the events' keys. Raises DecodeError; it has no offset, as that of an error counts in the value."""
     if not key:
         raise DecodeError("empty", "expected a version in the key, found no bytes")
     if len(key) < _SIZE:
@@ -39,7 +39,7 @@ def key_texts(key: bytes | None) -> list[bytes]:
 
 
 def texts_of(data: bytes, start: int = 0) -> list[bytes]:
-    """The texts behind their lengths from ``start`` to the end. Raises DecodeError ``truncated``."""
+    """Returns the texts behind their lengths from ``start`` to the end. Raises DecodeError ``truncated``."""
     texts = []
     end = len(data)
     while start < end:
@@ -59,7 +59,7 @@ def framed(texts: Iterable[bytes]) -> bytes:
 
 
 def offset_of(texts: list[bytes], number: int) -> int:
-    """The byte at which text ``number`` begins in the value."""
+    """Returns the byte at which text ``number`` begins in the value."""
     return sum(map(len, texts[:number])) + _SIZE * (number + 1)
 
 
@@ -91,7 +91,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 def read_key(text: bytes) -> Key:
-    """The key of one event. Raises DecodeError."""
+    """Returns the key of one event. Raises DecodeError."""
     try:
         key = _DECODE(text)
         # The shortest JSON of these members; a name twice would make it longer. So do white space and escapes.
@@ -109,7 +109,7 @@ _SIZE = len(VERSION)
 
 
 def byte_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:
-    """The maps of a message's key and value."""
+    """Returns the maps of a message's key and value."""
     compression = options.large_message_handle_compression
     return mapped("key", key or b"", _read_key), mapped("value", value or b"", partial(_read_value, compression))
 

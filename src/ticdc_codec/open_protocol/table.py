@@ -47,7 +47,7 @@ _OPS = {("u",): Op.INSERT, ("u", "p"): Op.UPDATE, ("d",): Op.DELETE}
 
 
 def op_of(row: RowMembers) -> Op:
-    """INSERT and UPDATE differ only by ``p``. Raises DecodeError."""
+    """Returns the operation: INSERT and UPDATE differ only by ``p``. Raises DecodeError."""
     if row.d is UNSET and row.u is not UNSET:
         return Op.INSERT if row.p is UNSET else Op.UPDATE
     if row.d is not UNSET and row.u is UNSET and row.p is UNSET:
@@ -62,10 +62,10 @@ class Cell(NamedTuple):
     code: int
     flags: int
     h: bool | UnsetType
-    """Whether the column belongs to the handle key. Flags may be those from before a DDL that changed the key (wire.md
-    8.4), and ticdc gives none to a stored generated column of a primary key."""
+    """True if the column belongs to the handle key. Flags may be those from before a DDL that changed the key (wire.md
+    8.4), and ticdc sets none on a stored generated column of a primary key."""
     is_bytes: bool
-    """Whether its values are bytes, which flags that are missing do not say: base64 that is no UTF-8."""
+    """True if its values are bytes, which flags that are missing do not show: base64 that is no UTF-8."""
 
 
 class _Members(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,13 +81,13 @@ _IN_BASE64 = msgspec.json.Decoder(bytes | None).decode
 
 
 def read_images(value: bytes) -> Images:
-    """The images of a row. Raises one of ``Unreadable``."""
+    """Returns the images of a row. Raises one of ``Unreadable``."""
     return _IMAGES(value)
 
 
 def described(value: bytes) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
-    """A row, the columns that it describes, and those whose old values have lost their names; these are taken out of
-    the row. Raises DecodeError."""
+    """Returns a row, the columns that it describes, and those whose old values have lost their names; these are taken
+    out of the row. Raises DecodeError."""
     try:
         images = read_images(value)
         if not images.keys() <= {"u", "p", "d"}:
@@ -123,13 +123,13 @@ def _is_no_text(value: Raw) -> bool:
 
 
 def _is_loose(cell: Raw) -> bool:
-    """Whether it is the member of a cell that has lost its name and its braces, and no cell."""
+    """True if it is the member of a cell that has lost its name and its braces, and no cell."""
     return not bytes(cell).startswith(b"{")
 
 
 def _without_loose(value: bytes) -> tuple[bytes, frozenset[str]]:
-    """The row without the loose members of ``p`` (wire.md 8.3), and the columns that may have been theirs: now NULL, of
-    the same type and flags, and not in ``p``. Raises DecodeError."""
+    """Returns the row without the loose members of ``p`` (wire.md 8.3), and the columns that may have been theirs: now
+    NULL, of the same type and flags, and not in ``p``. Raises DecodeError."""
     # Objects as tuples of their members, as names may repeat; numbers as they stand.
     row: Any = unique(
         json.loads(value, object_pairs_hook=tuple, parse_int=number_as_written, parse_float=number_as_written)
@@ -152,7 +152,7 @@ def _image(members: Sequence[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _cells_of(loose: list[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """Cells of members that follow each other: each begins with its type. Raises DecodeError."""
+    """Splits members that follow each other into cells: each begins with its type. Raises DecodeError."""
     starts = [at for at, (name, _) in enumerate(loose) if name == "t"]
     cells = [unique(loose[start:end]) for start, end in pairwise([*starts, len(loose)])]
     if starts[:1] != [0] or any(cell.keys() - {"h"} != {"t", "f", "v"} for cell in cells):
@@ -179,7 +179,7 @@ class Description(NamedTuple):
 
     @property
     def h_names_key(self) -> bool:
-        """Whether it is ``h`` and not the flag that names the columns of the handle key."""
+        """True if ``h``, and not the flag, names the columns of the handle key."""
         return self.partitioned or any(cell.h is True for cell in self.cells)
 
 
@@ -198,19 +198,19 @@ class OpenTableReader:
         self.read = self._images.reader(_row_type(self._images, cells, self._formats), ("u", "p", "d"))
         """Reads a row of this table. Raises DecodeError or one of ``Unreadable`` for any other text."""
         self._quotes = [2 * (1 + 3 + (cell.h is not UNSET)) for cell in cells]
-        """Of each column's name and those inside it."""
+        """Quotes of each column's name and those inside it."""
         self._keys = key_positions(columns)
         marked = [(f"{field}.h", cell.h) for field, cell in zip(self._images.fields, cells, strict=True)]
         self._marks = [(attrgetter(h), own) for h, own in marked if own is not UNSET]
         self.order = ColumnOrder((cell.name for cell in cells), ignored=("u", "p", "d"), suffix=b'{"t":')
 
     def check_key(self, images: Sequence[Any]) -> None:
-        """Raise DecodeError unless whole images name the columns of the handle key as the description does."""
+        """Raises DecodeError unless whole images name the columns of the handle key as the description does."""
         if any(h(image) is not own for h, own in self._marks for image in images):
             raise DecodeError("wrong_columns", "expected the same columns with h in the rows of a table")
 
     def texts(self, images: Sequence[Any]) -> tuple[list[Texts], int]:
-        """The texts of images by column, and how many quotes the images had in JSON. Raises DecodeError."""
+        """Returns the texts of images by column, and how many quotes the images had in JSON. Raises DecodeError."""
         # columns[c][i]: text of column c in image i. quotes: those of names, and of values that are JSON strings.
         columns, quotes = [], 0
         for field, value_format, own in zip(self._images.fields, self._formats, self._quotes, strict=True):
@@ -226,18 +226,18 @@ class OpenTableReader:
         return columns, quotes
 
     def lines(self, columns: list[Texts]) -> bytes:
-        """Images as lines of JSON."""
+        """Returns images as lines of JSON."""
         return _ENCODE_LINES([*map(self._images.make, *columns)])
 
     def key_columns(self, columns: list[Texts]) -> list[Texts]:
-        """The texts of each column of the handle key, in its order; no column if the table has no key. A column that
-        is not in ``p`` (UNSET) has not changed."""
+        """Returns the texts of each column of the handle key, in its order; no column if the table has no key. A column
+        that is not in ``p`` (UNSET) has not changed."""
         return [columns[at] for at in self._keys]
 
 
 # With only-output-updated-columns p has only the columns that changed (wire.md 1.2.3).
 def _partial(value_format: ValueFormat, cells: list[Any]) -> tuple[Texts, int]:
-    """The texts of a column that some images leave out, and how many do not."""
+    """Returns the texts of a column that some images leave out, and how many do not."""
     values = [cell.v for cell in cells if cell is not UNSET]
     texts = value_format.texts(values) if values else []
     following = iter(texts)
@@ -245,7 +245,8 @@ def _partial(value_format: ValueFormat, cells: list[Any]) -> tuple[Texts, int]:
 
 
 def _column(cell: Cell, description: Description, *, by_h: bool) -> tuple[Column, ValueFormat]:
-    """``by_h``: `Description.h_names_key`."""
+    """Returns the column that a cell describes, and the format of its values. ``by_h`` is `Description.h_names_key`.
+    Raises DecodeError."""
     try:
         text, value_format = format_of(cell.code, Flag.BINARY if cell.is_bytes else cell.flags)
     except KeyError:
@@ -265,8 +266,8 @@ def _column(cell: Cell, description: Description, *, by_h: bool) -> tuple[Column
 
 
 def _defect(flags: int, family: Family, description: Description) -> str | None:
-    """Without flags after a DDL of a partitioned table (wire.md 8.4)? Integers have the binary flag always (1.2.5), a
-    NOT NULL text may have none."""
+    """Returns the defect of flags that are missing after a DDL of a partitioned table (wire.md 8.4), else None.
+    Integers have the binary flag always (1.2.5), a NOT NULL text may have none."""
     missing = flags == 0 and (family is Family.INTEGER or (family is Family.TEXT and description.partitioned))
     return OPEN_FLAGS if missing or flags > 0xFF else None
 

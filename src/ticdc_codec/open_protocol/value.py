@@ -46,11 +46,11 @@ class ValueFormat:
     written: Callable[[str], str]
     """``v`` as JSON of a text. Raises ValueError for what the type cannot have."""
     in_quotes: bool = False
-    """Whether ``v`` is a JSON string, if it is not null."""
+    """True if ``v`` is a JSON string, if it is not null."""
 
 
 def format_of(code: int, flags: int) -> tuple[str, ValueFormat]:
-    """MySQL's type text and the values' format. Raises KeyError for a type code that TiDB does not have."""
+    """Returns MySQL's type text and the values' format. Raises KeyError for a type code that TiDB does not have."""
     text = type_of(code, flags)
     kind = parse_type(text)
     if code in BASE64:
@@ -138,7 +138,7 @@ def _number(text: str) -> str:
 
 
 def _float(text: str) -> str:
-    """As Go writes it: one digit of exponent where one is enough."""
+    """Writes a float as Go does: one digit of exponent where one is enough."""
     if not math.isfinite(float(text)):
         raise ValueError(f"JSON has no {text}")
     return text.replace("e-0", "e-")
@@ -187,7 +187,7 @@ _LETTERS = dict(zip('\a\b\f\n\r\t\v\\"', 'abfnrtv\\"', strict=True))
 
 
 def unquoted(text: str) -> bytes:
-    r"""The bytes behind a BINARY or VARBINARY: Go's strconv.Quote without its outer quotes (wire.md 1.2.4).
+    r"""Returns the bytes behind a BINARY or VARBINARY: Go's strconv.Quote without its outer quotes (wire.md 1.2.4).
 
         \a \b \f \n \r \t \v \\ \"    as in Go
         \xNN                          a byte that is no valid UTF-8, and other ASCII control characters
@@ -208,7 +208,7 @@ def unquoted(text: str) -> bytes:
 
 
 def _spelled_out(escape: re.Match[bytes]) -> bytes:
-    r"""The UTF-8 of ``\u`` and ``\U``; other escapes as they are."""
+    r"""Returns the UTF-8 of ``\u`` and ``\U``; other escapes as they are."""
     digits = escape[1] or escape[2]
     if digits is None:
         return escape[0]

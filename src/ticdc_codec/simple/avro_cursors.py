@@ -48,18 +48,18 @@ class Cursors:
         self._any_failed = False
 
     def valid(self, who: Int64s) -> Int64s:
-        """Those that have not failed."""
+        """Returns the messages that have not failed."""
         return who[~self._failed[who]] if self._any_failed else who
 
     def refuse(self, who: Int64s, bad: Bools, reason: str, detail: Callable[[int], str], at: Int64s) -> None:
-        """Note an error for the ``bad`` ones of ``who``; ``detail`` makes its text from a position in ``who``."""
+        """Notes an error for the ``bad`` ones of ``who``; ``detail`` makes its text from a position in ``who``."""
         for item in np.flatnonzero(bad).tolist():
             message = int(who[item])
             if not self._failed[message]:
                 self.fail(message, DecodeError(reason, detail(item), offset=int(at[item] - self.begin[message])))
 
     def fail(self, message: int, error: DecodeError) -> None:
-        """Note an error for one message."""
+        """Notes an error for one message."""
         self.errors.setdefault(message, error)
         self.mark_malformed(np.array([message]))
 
@@ -71,13 +71,13 @@ class Cursors:
             self.at[who] = self.begin[who]
 
     def name_faults(self, values: Sequence[bytes]) -> None:
-        """Add the errors of the messages that were marked without one."""
+        """Adds the errors of the messages that were marked without one."""
         for message in np.flatnonzero(self._failed).tolist():
             if message not in self.errors:
                 self.errors[message] = _fault(values[message])
 
     def longs(self, who: Int64s) -> Int64s:
-        """The next number, with its sign."""
+        """Reads the next number, with its sign."""
         numbers, after = uvarints_at(self.words, self.at[who])
         self._move(who, after)
         return zigzags(numbers)
@@ -90,13 +90,13 @@ class Cursors:
             self.mark_malformed(who[bad])
 
     def skip(self, who: Int64s, size: int | Int64s) -> Int64s:
-        """Where the next ``size`` bytes begin."""
+        """Returns where the next ``size`` bytes begin."""
         start: Int64s = self.at[who]
         self._move(who, start + size)
         return start
 
     def sized(self, who: Int64s) -> tuple[Int64s, Int64s]:
-        """Begin and size of the next string or bytes."""
+        """Returns begin and size of the next string or bytes."""
         # size[i], start[i]: of the string of message who[i]; 0 where it would run over the message's end.
         size = self.longs(who)
         start = self.at[who]
@@ -108,7 +108,7 @@ class Cursors:
         return start, size
 
     def numbers_to(self, who: Int64s, most: int) -> Int64s:
-        """The next enum's or union's number, 0 to ``most``."""
+        """Reads the next enum's or union's number, 0 to ``most``."""
         numbers = self.longs(who)
         bad = (numbers < 0) | (numbers > most)
         if bad.any():
@@ -117,18 +117,18 @@ class Cursors:
         return valid
 
     def optionals(self, who: Int64s) -> Int64s:
-        """The messages whose next union is not null."""
+        """Returns the messages whose next union is not null."""
         present: Int64s = who[self.numbers_to(who, 1) == 1]
         return present
 
     def booleans(self, who: Int64s) -> Bools:
-        """The next boolean."""
+        """Reads the next boolean."""
         octets = self.octets[self.skip(who, 1)]
         self.mark_malformed(who[octets > 1])
         return np.equal(octets, 1)
 
     def finish(self, who: Int64s) -> None:
-        """Mark those with bytes after their last field."""
+        """Marks the messages with bytes after their last field."""
         self.mark_malformed(who[self.at[who] < self.end[who]])
 
 
@@ -161,7 +161,7 @@ class ColumnNames:
         self._hashes = hashes[self._order]
 
     def find(self, words: UInt64s, starts: Int64s, sizes: Int64s, layouts: Int64s) -> Int64s:
-        """Indices of the columns of these layouts that are named by ``sizes`` bytes at ``starts``; -1 for none.
+        """Returns indices of the columns of these layouts that are named by ``sizes`` bytes at ``starts``; -1 for none.
 
         ``words`` are the eight bytes from each position on.
         """

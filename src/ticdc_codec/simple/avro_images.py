@@ -45,18 +45,18 @@ class Entries:
         self._from = 0
 
     def number_from(self, first: int) -> None:
-        """Number the images that follow from ``first`` on."""
+        """Numbers the images that follow from ``first`` on."""
         self._from = first
 
     def add(self, who: Int64s, *fields: Int64s) -> None:
-        """Add one entry of each of ``who``.
+        """Adds one entry of each of ``who``.
 
         Fields: column, tag, begin of the value, its size or the number itself, begin and size of a location.
         """
         self._parts.append((who + self._from, *fields))
 
     def arrays(self, exists: Bools) -> tuple[Int64s, ...]:
-        """The entries of existing images as seven arrays: the entry's image, then the fields of ``add``."""
+        """Returns the entries of existing images as seven arrays: the entry's image, then the fields of ``add``."""
         empty = np.zeros(0, np.int64)
         arrays = [np.concatenate([empty, *(part[field] for part in self._parts)]) for field in range(_FIELDS)]
         valid = exists[arrays[0]]
@@ -64,7 +64,7 @@ class Entries:
 
 
 def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:
-    """Read the next map of each of ``who``, one entry of all of them at a time.
+    """Reads the next map of each of ``who``, one entry of all of them at a time.
 
     ``layouts`` has the layout's index of each message.
     """
@@ -85,7 +85,7 @@ def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames
 
 
 def _begin_blocks(cursors: Cursors, who: Int64s, left: Int64s, block_end: Int64s) -> None:
-    """Read the count of a block's entries; a negative count is followed by the block's size (wire.md 1.3.2)."""
+    """Reads the count of a block's entries; a negative count is followed by the block's size (wire.md 1.3.2)."""
     at = cursors.at[who]
     expected = block_end[who]
     cursors.mark_malformed(who[(expected >= 0) & (expected != at)])
@@ -104,7 +104,7 @@ def _begin_blocks(cursors: Cursors, who: Int64s, left: Int64s, block_end: Int64s
 
 
 def _read_entries(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:
-    """Read one entry of each of ``who``: name, tag and value."""
+    """Reads one entry of each of ``who``: name, tag and value."""
     start, size = cursors.sized(who)
     column = names.find(cursors.words, start, size, layouts)
 
@@ -148,7 +148,7 @@ class Images:
         exists: Bools,
         zone: ZoneInfo,
     ) -> None:
-        """``entries`` are those of all images (`Entries.arrays`); ``layout`` and ``exists`` have an item for each
+        """Takes the ``entries`` of all images (`Entries.arrays`); ``layout`` and ``exists`` have an item for each
         image."""
         image, message, column = entries[0], entries[0] % (len(layout) // 2), entries[1]
         columns = [column for layout in layouts for column in layout.columns]
@@ -170,13 +170,13 @@ class Images:
         self.texts, self.keys = self._lay_out(_of_valid_messages(cursors, exists))
 
     def texts_of(self, image: int) -> list[str | None] | None:
-        """One image's texts in the order of its columns."""
+        """Returns one image's texts in the order of its columns."""
         number = int(self.number[image])
         return None if number == _NULL else [*orjson.loads(self.texts[number].as_py()).values()]
 
     def _layout_indices(self, cursors: Cursors, layout: Int64s, is_partial: Bools) -> Int64s:
-        """``is_partial`` marks images with fewer entries than their layout has columns: without virtual columns, or of
-        handle keys alone (wire.md 1.3.6)."""
+        """Returns the index of each image's layout. ``is_partial`` marks images with fewer entries than their layout
+        has columns: without virtual columns, or of handle keys only (wire.md 1.3.6)."""
         layout_index = layout.copy()
         partial_layouts: dict[tuple[int, bytes], int | DecodeError] = {}
         for image in np.flatnonzero(is_partial).tolist():
@@ -205,7 +205,7 @@ class Images:
         return len(self.layouts_found) - 1
 
     def _lay_out(self, exists: Bools) -> tuple[pa.Array, pa.Array]:
-        """Images and handle keys as JSON texts, those of one layout together."""
+        """Returns images and handle keys as JSON texts, those of one layout together."""
         # order: the images that exist, those of one layout together.
         texts, keys, total = [], [], 0
         present = np.flatnonzero(exists)
@@ -222,7 +222,7 @@ class Images:
         return pa.concat_arrays(texts), pa.concat_arrays(keys)
 
     def _objects(self, images: Int64s) -> tuple[pa.Array, pa.Array]:
-        """Images of one layout as JSON texts, and their handle keys."""
+        """Returns images of one layout as JSON texts, and their handle keys."""
         labels, key = _labels(self.layouts_found[self.layout_index[images[0]]])
         # cells[i, c]: index of the text of column c in image i.
         cells = self._cells[self._first[images][:, np.newaxis] + np.arange(self._widths[images[0]])]
@@ -241,14 +241,14 @@ class Images:
 
 
 def _refuse_doubles(cursors: Cursors, message: Int64s, cell: Int64s, name: Callable[[int], str]) -> None:
-    """Refuse messages with an image that has a column twice; ``message`` and ``cell`` have one item for each entry."""
+    """Refuses messages with an image that has a column twice; ``message`` and ``cell`` have one item for each entry."""
     twice = np.bincount(cell)[cell] > 1
     at = cursors.begin[message]
     cursors.refuse(message, twice, "duplicate_name", lambda entry: f"expected column {name(entry)} once", at)
 
 
 def _of_valid_messages(cursors: Cursors, exists: Bools) -> Bools:
-    """The images of messages that have no error."""
+    """Returns the images of messages that have no error."""
     messages = len(exists) // 2
     alive = np.isin(np.arange(messages), cursors.valid(np.arange(messages)))
     return exists & np.tile(alive, 2)
@@ -256,6 +256,6 @@ def _of_valid_messages(cursors: Cursors, exists: Bools) -> Bools:
 
 @lru_cache(maxsize=4096)
 def _labels(layout: Layout) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """JSON text of each column's name with its colon, and ``key_positions``."""
+    """Returns the JSON text of each column's name with its colon, and ``key_positions``."""
     names = tuple(orjson.dumps(column.name).decode() + ":" for column in layout.columns)
     return names, key_positions(layout.columns)

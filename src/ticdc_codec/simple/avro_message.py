@@ -30,7 +30,7 @@ _Record = dict[str, Any]
 
 
 def read_control(value: bytes) -> Envelope:
-    """A message that does not begin as a row does. Raises DecodeError."""
+    """Reads a message that does not begin as a row does. Raises DecodeError."""
     check(value)
     # Text is checked already, except a BIT's default, which is not used.
     message: Any = fastavro.schemaless_reader(
@@ -57,7 +57,7 @@ def read_control(value: bytes) -> Envelope:
 
 
 def _table_members(schema: _Record) -> _Record:
-    """A TableSchema with the member names of JSON, without what ``Envelope`` leaves out."""
+    """Returns a TableSchema with the member names of JSON, without what ``Envelope`` leaves out."""
     columns = [
         {**column, "dataType": {k: v for k, v in column["dataType"].items() if v is not None}, "default": None}
         for column in schema.pop("columns")
@@ -76,7 +76,7 @@ def _control(message: Envelope) -> bytes:
 
 
 def _table_record(schema: _Record) -> _Record:
-    """A TableSchema with the field names of Avro."""
+    """Returns a TableSchema with the field names of Avro."""
     columns = [
         {**column, "dataType": {"length": 0, **column["dataType"]}, "default": _default_text(column["default"])}
         for column in schema.pop("columns") or ()
@@ -95,7 +95,7 @@ def _written(schema: Any, datum: Any) -> bytes:
 
 
 def _signed(number: int) -> int:
-    """The signed number with the same 64 bits."""
+    """Returns the signed number with the same 64 bits."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -111,13 +111,13 @@ class AvroWriter:
         self._writers: dict[int, tuple[tuple[Column, ...], dict[str, _WriteValue]]] = {}
 
     def control(self, message: Envelope) -> bytes:
-        """A message that is not a row."""
+        """Returns a message that is not a row."""
         return _control(message)
 
     def row(
         self, row: RowChange, commit_ts: int, version: int, checksum: Checksum | None, location: str | None
     ) -> bytes:
-        """A row's message; ``location`` is that of its claim-check object."""
+        """Returns a row's message; ``location`` is that of its claim-check object."""
         datum = row_members(row, commit_ts, version) | {
             "claimCheckLocation": location,
             "handleKeyOnly": row.handle_only or None,
@@ -128,7 +128,7 @@ class AvroWriter:
         return ROW + _written(PARSED_ROW, datum)
 
     def _image(self, image: Image | None, columns: tuple[Column, ...]) -> _Record | None:
-        """An image as the datum of a map, in the order of the columns."""
+        """Returns an image as the datum of a map, in the order of the columns."""
         if image is None:
             return None
         # By identity: hashing the columns of every row would cost more than writing it. The entry keeps them alive.

@@ -44,7 +44,8 @@ class AvroMessages:
         self._stored = stored
 
     def read(self, values: Mapping[int, bytes], out: Events) -> RowBatch | None:
-        """The row changes of messages (by their index in the batch); adds other events and errors to ``out``."""
+        """Returns the row changes of messages (by their index in the batch); adds other events and errors to
+        ``out``."""
         for number, value in values.items():
             if not value.startswith(ROW):
                 self._add_control(number, value, out)
@@ -52,7 +53,7 @@ class AvroMessages:
         return self._rows(rows, out) if rows else None
 
     def _add_control(self, number: int, value: bytes, out: Events) -> None:
-        """Add the event of a message that is no row, or its failure."""
+        """Adds the event of a message that is no row, or its failure."""
         out.message = number
         try:
             add_control(read_control(value), self._schemas, out)
@@ -74,7 +75,7 @@ class AvroMessages:
         return rows
 
     def _images(self, cursors: Cursors, headers: Headers) -> Images:
-        """The images: all ``data``, then all ``old``. Reads the messages to their ends."""
+        """Returns the images: all ``data``, then all ``old``. Reads the messages to their ends."""
         layouts, layout = layouts_of(headers, cursors, self._schemas)
         names = ColumnNames(layouts)
         entries = Entries()
@@ -91,7 +92,7 @@ class AvroMessages:
         return Images(cursors, layouts, names, arrays, np.tile(layout, 2), exists, self._options.time_zone)
 
     def _headers(self, values: list[bytes]) -> tuple[Cursors, Headers, dict[int, str]]:
-        """The messages up to their images, and the claim-check location of each that names one.
+        """Returns the messages up to their images, and the claim-check location of each that names one.
 
         Such a message is replaced in ``values`` by the row in claim-check storage (wire.md 1.3.6).
         """
@@ -123,7 +124,7 @@ class AvroMessages:
 
 
 def _mismatch(headers: Headers, claimed: Headers, number: int) -> DecodeError | None:
-    """The error if a row in claim-check storage is not the one that a message names, else None."""
+    """Returns the error if a row in claim-check storage is not the one that a message names, else None."""
     one, other = (
         (each.names[number], OPS[each.op[number]], int(each.commit_ts[number]), int(each.schema_version[number]))
         for each in (headers, claimed)
@@ -134,14 +135,14 @@ def _mismatch(headers: Headers, claimed: Headers, number: int) -> DecodeError | 
 
 
 def _with_table(error: DecodeError, name: tuple[str, str] | None, location: str | None) -> DecodeError:
-    """The error with the row's table, and with the claim-check object in which it is."""
+    """Returns the error with the row's table, and with the claim-check object in which it is."""
     detail = error.detail if location is None else f"at {location}: {error.detail}"
     database, table = name or (None, None)
     return DecodeError(error.reason, detail, offset=error.offset, database=database, table=table)
 
 
 def _read_images(cursors: Cursors, expected: Bools, layout: Int64s, names: ColumnNames, entries: Entries) -> None:
-    """Read ``data`` or ``old`` of all messages: an INSERT has no ``old``, a DELETE no ``data`` (wire.md 1.3.1)."""
+    """Reads ``data`` or ``old`` of all messages: an INSERT has no ``old``, a DELETE no ``data`` (wire.md 1.3.1)."""
     who = cursors.valid(np.arange(len(layout)))
     at = cursors.at[who]
     present = cursors.numbers_to(who, 1) == 1
@@ -151,13 +152,13 @@ def _read_images(cursors: Cursors, expected: Bools, layout: Int64s, names: Colum
 
 
 def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneInfo) -> None:
-    """Refuse rows whose values do not have their checksums (wire.md 1.3.4)."""
+    """Refuses rows whose values do not have their checksums (wire.md 1.3.4)."""
     count = len(headers.op)
     valid = set(cursors.valid(np.arange(count)).tolist())
     for message, checksum in headers.checksums.items():
         if message not in valid:
             continue
-        # The checksum is of the whole row: one of its handle key alone may be corrupted, and shows no more.
+        # The checksum is of the whole row: one of its handle key only may be corrupted, and shows no more.
         numbers = (message, message + count)
         data, old = (None if headers.handle_only[message] else images.texts_of(number) for number in numbers)
         columns = images.layouts_found[
@@ -170,7 +171,7 @@ def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneIn
 
 
 def _row_columns(cursors: Cursors, headers: Headers, images: Images, numbers: npt.NDArray[np.int32]) -> RowBatch:
-    """The row changes of the valid messages."""
+    """Returns the row changes of the valid messages."""
     count = len(numbers)
     everyone = cursors.valid(np.arange(count))
     updates = everyone[headers.op[everyone] == _UPDATE]
@@ -199,7 +200,7 @@ def _row_columns(cursors: Cursors, headers: Headers, images: Images, numbers: np
 
 
 def _nullable(indices: Int64s) -> pa.Array:
-    """Indices for Arrow's ``take``, null where they are negative."""
+    """Returns indices for Arrow's ``take``, null where they are negative."""
     return pa.array(indices, mask=indices < 0)
 
 
@@ -220,7 +221,7 @@ class Headers:
 
 
 def read_headers(cursors: Cursors, values: Sequence[bytes]) -> Headers:
-    """The headers of all messages. Messages without a valid one are refused or marked."""
+    """Returns the headers of all messages. Messages without a valid one are refused or marked."""
     who = np.arange(len(values))
     at = cursors.at.copy()
     version = cursors.longs(who)
@@ -241,7 +242,7 @@ def read_headers(cursors: Cursors, values: Sequence[bytes]) -> Headers:
 
 
 def _read_names(cursors: Cursors, values: Sequence[bytes]) -> list[tuple[str, str] | None]:
-    """Database and table of each message, None for one that has failed. Equal bytes are decoded once."""
+    """Returns database and table of each message, None for one that has failed. Equal bytes are decoded once."""
     who = np.arange(len(values))
     # first[m], middle[m], last[m]: offsets in message m of its database's size, its table's size, and what follows.
     first = cursors.at - cursors.begin
@@ -264,7 +265,7 @@ def _read_names(cursors: Cursors, values: Sequence[bytes]) -> list[tuple[str, st
 
 
 def _decoded_names(*texts: bytes) -> tuple[str, str] | None:
-    """Two strings with their sizes before them; None if they are not UTF-8."""
+    """Decodes two strings with their sizes before them; None if they are not UTF-8."""
     try:
         database, table = (text[read_uvarint(text, 0, len(text))[1] :].decode() for text in texts)
     except UnicodeDecodeError:
@@ -301,7 +302,8 @@ def _read_checksums(cursors: Cursors, who: Int64s) -> dict[int, Checksum]:
 
 
 def layouts_of(headers: Headers, cursors: Cursors, schemas: Schemas) -> tuple[list[Layout], Int64s]:
-    """The layouts that messages name, and the index of each message's. Messages whose schema is missing are refused."""
+    """Returns the layouts that messages name, and the index of each message's. Messages whose schema is missing are
+    refused."""
     layouts: list[Layout] = []
     known: dict[tuple[tuple[str, str] | None, int], int | DecodeError] = {}
     numbers = np.zeros(len(headers.names), np.int64)

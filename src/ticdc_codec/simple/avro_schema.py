@@ -1,7 +1,7 @@
 """The Avro schema of all Simple messages, and a walk over a message's bytes by it.
 
 Both writers use one schema, a union of twelve named types of which the last is the message (wire.md 1.3.2). The walk
-gives the map of the bytes for people, and names the fault of a message that does not decode: fastavro accepts numbers
+makes the map of the bytes for people, and names the fault of a message that does not decode: fastavro accepts numbers
 of more than 64 bits, wrong block sizes and bytes after the end, and its errors have no position.
 """
 
@@ -120,11 +120,11 @@ def _row_schema() -> Schema:
 
 
 PARSED, PARSED_ROW = fastavro.parse_schema(SCHEMA), _row_schema()
-"""SCHEMA, and that of a row's payload alone, as fastavro expects them."""
+"""SCHEMA, and that of only a row's payload, as fastavro expects them."""
 
 
 def byte_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:
-    """The map of a message's value, for people; its key is null. JSON and compressed values are one span."""
+    """Returns the map of a message's value, for people; its key is null. JSON and compressed values are one span."""
     compressed = options.large_message_handle_compression is not Compression.NONE
     if compressed or options.encoding_format is EncodingFormat.JSON:
         return whole_maps(key, value, options)
@@ -132,7 +132,7 @@ def byte_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> t
 
 
 def check(value: bytes) -> None:
-    """Read every byte of a message by its schema. Raises DecodeError with reason and position of the first fault."""
+    """Reads every byte of a message by its schema. Raises DecodeError with reason and position of the first fault."""
     _read_message(Walk(value, 0, len(value), keep=False))
 
 
@@ -158,7 +158,7 @@ def _read_message(walk: Walk) -> None:
 
 
 def _read(walk: Walk, schema: Schema, name: str) -> None:
-    """Read one value of a type."""
+    """Reads one value of a type."""
     match schema:
         case str() if schema in _PRIMITIVES:
             _PRIMITIVES[schema](walk, name)
@@ -190,7 +190,7 @@ def _read_entry(walk: Walk, values: Schema, name: str) -> None:
 
 
 def _read_blocks(walk: Walk, name: str, read_item: Callable[[Walk, int], None]) -> None:
-    """An array or a map: blocks of items up to one of none; a negative count is followed by the block's size."""
+    """Reads an array or a map: blocks of items up to one of none; a negative count is followed by the block's size."""
     with walk.section(name) as part:
         numbers = count()
         while items := part.number("count of items", "zigzag varint; 0 is the end", zigzag):
@@ -204,7 +204,7 @@ def _read_blocks(walk: Walk, name: str, read_item: Callable[[Walk, int], None]) 
 
 
 def _choice(walk: Walk, name: str, kind: str, words: tuple[str, ...]) -> int:
-    """The index of one of these words."""
+    """Returns the index of one of these words."""
     start = walk.at
     number = walk.number(
         name, f"{kind}, zigzag varint", zigzag, lambda n: f"{n} {words[n] if 0 <= n < len(words) else 'unknown'}"

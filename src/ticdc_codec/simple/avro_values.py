@@ -68,7 +68,7 @@ _ENCODINGS = {
 
 
 def encoding_of(type_text: str) -> ValueEncoding:
-    """How values of a MySQL type are written."""
+    """Returns how values of a MySQL type are written."""
     kind = parse_type(type_text)
     if kind.family is Family.INTEGER:
         return (
@@ -114,7 +114,8 @@ class Values:
         self._cursors.refuse(self._owner, wrong, "wrong_type", detail, self._cursors.begin[self._owner])
 
     def _refuse(self, bad: Bools, chosen: Int64s, wanted: str, found: Any) -> None:
-        """Refuse the messages of the ``bad`` ones of the ``chosen`` entries; ``found`` has an item of each of those."""
+        """Refuses the messages of the ``bad`` ones of the ``chosen`` entries; ``found`` has an item of each of
+        those."""
         owner = self._owner[chosen]
 
         def detail(item: int) -> str:
@@ -125,22 +126,22 @@ class Values:
         self._cursors.refuse(owner, bad, "bad_value", detail, at)
 
     def signed(self, chosen: Int64s) -> pa.Array:
-        """Longs as int64."""
+        """Returns longs as int64."""
         return pa.array(self._second[chosen])
 
     def unsigned(self, chosen: Int64s) -> pa.Array:
-        """Longs that must not be negative, as numbers."""
+        """Returns longs that must not be negative, as numbers."""
         numbers = self._second[chosen]
         self._refuse(numbers < 0, chosen, "a number without a sign", numbers)
         return pa.array(numbers)
 
     def bits(self, chosen: Int64s) -> pa.Array:
-        """Longs as unsigned numbers of 64 bits."""
+        """Returns longs as unsigned numbers of 64 bits."""
         # A long has the 64 bits in two's complement (wire.md 1.3.2).
         return pa.array(self._second[chosen].view(np.uint64))
 
     def years(self, chosen: Int64s) -> pa.Array:
-        """Longs as texts of four digits."""
+        """Returns longs as texts of four digits."""
         years = self._second[chosen]
         self._refuse((years < 0) | (years > 9999), chosen, "a year of four digits", years)
         return pc.utf8_lpad(pa.array(years).cast(pa.string()), 4, "0")
@@ -155,15 +156,15 @@ class Values:
         return pa.array(shortest_texts(np.where(bad, 0, numbers)), pa.string())
 
     def floats(self, chosen: Int64s) -> pa.Array:
-        """The shortest texts of float32s."""
+        """Returns the shortest texts of float32s."""
         return self._floating(chosen, "<f4")
 
     def doubles(self, chosen: Int64s) -> pa.Array:
-        """The shortest texts of float64s."""
+        """Returns the shortest texts of float64s."""
         return self._floating(chosen, "<f8")
 
     def _slices(self, starts: Int64s, sizes: Int64s) -> pa.Array:
-        """The bytes at ``starts``, in any order."""
+        """Returns the bytes at ``starts``, in any order."""
         # order: slices as they lie in the buffer. back[n]: where in that order slice n is.
         order = np.argsort(starts, kind="stable")
         everything = slices_of(self._cursors.buffer, starts[order], sizes[order])
@@ -181,15 +182,15 @@ class Values:
             return self._slices(starts, np.where(bad, 0, sizes)).cast(pa.string())
 
     def strings(self, chosen: Int64s) -> pa.Array:
-        """Strings as contents of JSON strings."""
+        """Returns strings as contents of JSON strings."""
         return escaped(self._plain_texts(chosen, self._first[chosen], self._second[chosen]))
 
     def binaries(self, chosen: Int64s) -> pa.Array:
-        """Bytes as hexadecimal digits."""
+        """Returns bytes as hexadecimal digits."""
         return digits_of(self._slices(self._first[chosen], self._second[chosen]))
 
     def decimals(self, chosen: Int64s) -> pa.Array:
-        """BIT as a text of its number; ENUM and SET as names."""
+        """Returns BIT as a text of its number; ENUM and SET as names."""
         texts = self._plain_texts(chosen, self._first[chosen], self._second[chosen]).to_pylist()
         return self._each(chosen, texts, [self._number_of(column) for column in self._column[chosen].tolist()])
 
@@ -198,7 +199,7 @@ class Values:
         return count_text if kind.family is Family.BIT else numbers_of_names_or_digits(kind)
 
     def timestamps(self, chosen: Int64s) -> pa.Array:
-        """Texts of the zone that each entry names, as texts of the feed's zone."""
+        """Returns texts of the zone that each entry names, as texts of the feed's zone."""
         texts = self._plain_texts(chosen, self._first[chosen], self._second[chosen])
         locations = self._plain_texts(chosen, self._location[chosen], self._location_size[chosen])
         if pc.all(pc.equal(locations, self._zone.key)).as_py():
@@ -207,7 +208,7 @@ class Values:
         return self._each(chosen, texts.to_pylist(), changes)
 
     def _each(self, chosen: Int64s, texts: list[str], changes: Sequence[Callable[[str], str]]) -> pa.Array:
-        """Texts converted one by one; ``changes`` has the function of each."""
+        """Returns texts converted one by one; ``changes`` has the function of each."""
         # converted[i], bad[i]: text of chosen entry i, and whether it could not be converted; then its text is empty.
         converted, bad = [], np.zeros(len(texts), bool)
         faults = {}

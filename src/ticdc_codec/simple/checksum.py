@@ -27,7 +27,7 @@ from ticdc_codec.mysql_type import Family, family_of
 from ticdc_codec.simple.message import Checksum, utc_text
 
 _VERSION = 2
-"""Of both writers (wire.md 8.13)."""
+"""The checksum version of both writers (wire.md 8.13)."""
 NO_CHECKSUM = Checksum(version=_VERSION, corrupted=False, current=0, previous=0)
 """Checksum of a row sent with its handle key only: 0 means none."""
 _MASK = (1 << 64) - 1
@@ -39,7 +39,7 @@ Texts = Sequence[str | None]
 
 
 def checksum_of(columns: tuple[Column, ...], texts: Texts, zone: ZoneInfo) -> int:
-    """The checksum of a row whose TIMESTAMPs are in ``zone``.
+    """Returns the checksum of a row whose TIMESTAMPs are in ``zone``.
 
     Raises DecodeError for a TIMESTAMP that is no one instant there, and ValueError or OverflowError for a text that its
     column cannot have.
@@ -51,7 +51,7 @@ def checksum_of(columns: tuple[Column, ...], texts: Texts, zone: ZoneInfo) -> in
 def check(
     checksum: Checksum, columns: tuple[Column, ...], data: Texts | None, old: Texts | None, zone: ZoneInfo
 ) -> None:
-    """Raise DecodeError ``checksum_mismatch`` if the images do not have the checksum."""
+    """Raises DecodeError ``checksum_mismatch`` if the images do not have the checksum."""
     if checksum.corrupted:
         raise DecodeError("checksum_mismatch", "TiCDC itself found that the row is not as TiDB wrote it (corrupted)")
     for name, expected, texts in (("data", checksum.current, data), ("old", checksum.previous, old)):
@@ -69,7 +69,7 @@ def check(
 
 
 def written(row: RowChange, zone: ZoneInfo) -> Checksum:
-    """The checksums that TiCDC sends with a row. Raises ConfigError for a row without them."""
+    """Returns the checksums that TiCDC sends with a row. Raises ConfigError for a row without them."""
     images = (
         None if image is None else [image[column.name] for column in row.columns] for image in (row.after, row.before)
     )
@@ -96,7 +96,7 @@ def _integer(text: str) -> bytes:
 
 
 def _float(text: str) -> bytes:
-    """The float32 as a float64. Raises OverflowError for a number outside float32."""
+    """Returns the float32 as a float64. Raises OverflowError for a number outside float32."""
     return struct.pack("<d", *struct.unpack("<f", struct.pack("<f", float(text))))
 
 

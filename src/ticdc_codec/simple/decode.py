@@ -30,7 +30,7 @@ from ticdc_codec.simple.schema import LayoutReplacedError, Schemas, layout_with
 
 
 def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of messages, which looks up schemas and claim-check objects in ``context``.
+    """Returns a decoder of batches of messages, which looks up schemas and claim-check objects in ``context``.
 
     It keeps the schemas of its messages. A row whose schema has not come is an error ``schema_missing``; decode it
     again once it has.
@@ -48,7 +48,7 @@ class _Decoder:
         self._messages = read(options, self._schemas, context.objects)
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
-        """The messages' events. The key is null and is not read."""
+        """Returns the messages' events. The key is null and is not read."""
         messages = [value for _, value in zip(keys, values, strict=True)]
         self._schemas.begin_batch()
         batch, count = self._decode(messages)
@@ -59,8 +59,8 @@ class _Decoder:
         return batch
 
     def _decode(self, messages: Sequence[bytes | None]) -> tuple[pa.RecordBatch, int]:
-        """The events of the messages before one that replaces the layout of a name, or of all of them, and the number
-        of these messages: rows are decoded last, with the layout that their name has then."""
+        """Returns the events of the messages before one that replaces the layout of a name, or of all of them, and the
+        number of these messages: rows are decoded last, with the layout that their name has then."""
         out = Events()
         try:
             contents = contents_of(messages, self._compression, out, "a message")
@@ -91,7 +91,7 @@ class JsonMessages:
         self._rows = JsonRows(self._protocol)
 
     def read(self, values: Mapping[int, bytes], out: Events) -> RowBatch | None:
-        """The row changes of messages (by number); other events and errors are added to ``out``."""
+        """Returns the row changes of messages (by number); other events and errors are added to ``out``."""
         self._protocol.begin(values, out)
         try:
             self._rows.add(
@@ -108,12 +108,14 @@ class JsonMessages:
 
 
 def _prefixes(values: Iterable[bytes]) -> list[bytes]:
-    """The bytes that identify each row's table, type and schema version in both writers; no more than a hint."""
+    """Returns the bytes that identify each row's table, type and schema version in both writers; no more than a
+    hint."""
     return [value[: (at := value.find(_COMMIT_TS))] + value[at + _TO_VERSION : at + _AFTER_VERSION] for value in values]
 
 
 def pattern_of(value: bytes) -> PrefixPattern | None:
-    """What both writers begin a row with, a value that has been read (wire.md 1.3.1). None if another one has."""
+    """Returns the pattern of what both writers begin a row with, for a value that has been read (wire.md 1.3.1). None
+    if another one has."""
     at = value.find(_COMMIT_TS)
     text = value[: at + _AFTER_VERSION + 1]
     try:
@@ -157,7 +159,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         super().__init__()
 
     def is_row(self, item: int) -> bool:
-        """Whether a message is a row; otherwise its event or its failure has been added."""
+        """True if a message is a row; otherwise its event or its failure has been added."""
         try:
             self.out.message = item
             envelope = read_envelope(self.values[item])
@@ -169,11 +171,11 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         return envelope.is_row
 
     def prefixes(self, items: Sequence[int]) -> list[bytes]:
-        """All before ``commitTs``, and the schema's version."""
+        """Returns all bytes before ``commitTs``, and the schema's version."""
         return _prefixes(map(self.values.__getitem__, items))
 
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
-        """The members after the head; None if one has another head."""
+        """Returns the members after the head; None if one has another head."""
         values = [*map(self.values.__getitem__, items)]
         # The newest schema of a version holds: names may change their tables, RENAME keeps the version (wire.md 1.3.1).
         if not self._schemas.is_newest(group.schema):
@@ -184,7 +186,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         return _Texts([b"{" + value[begin:] for value in values], commits)
 
     def columns(self, group: _Group, items: Sequence[int], texts: _Texts, rows: list[RowMembers]) -> list[RowColumns]:
-        """One element: the rows of a group are of one operation."""
+        """Returns one element: the rows of a group are of one operation."""
         table, op, count = group.table, group.op, len(rows)
         data = [row.data for row in rows if row.data is not None]
         old = [row.old for row in rows if row.old is not None]
@@ -212,7 +214,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         return [columns]
 
     def single(self, item: int) -> SingleRow[int, _Group, _Texts] | None:
-        """The row; None for another message that begins as rows do. Raises DecodeError."""
+        """Returns the row; None for another message that begins as rows do. Raises DecodeError."""
         self.out.message = item
         value = self.values[item]
         envelope = read_envelope(value)
@@ -241,7 +243,8 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         add_control(envelope, self._schemas, self.out)
 
     def _stored(self, envelope: Envelope, location: str) -> tuple[bytes, Envelope]:
-        """The whole message that is in claim-check storage, in place of the one that names it (wire.md 1.3.6)."""
+        """Returns the whole message that is in claim-check storage, in place of the one that names it (wire.md
+        1.3.6)."""
         try:
             value = stored_value(self._objects, location, self._options)
             stored = read_envelope(value)
@@ -255,7 +258,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         return value, stored
 
     def _table_of(self, value: bytes, envelope: Envelope) -> tuple[Layout, SimpleTableReader, int]:
-        """A row's schema, its table as the schema and the columns of its images describe it, and its id. Raises
+        """Returns a row's schema, its table as the schema and the columns of its images describe it, and its id. Raises
         DecodeError."""
         database, table, version = envelope.database, envelope.table, envelope.schema_version
         if database is None or table is None or version is None or envelope.table_id is None:
@@ -286,7 +289,7 @@ def _same_columns(data: frozenset[str], old: frozenset[str]) -> frozenset[str]:
 
 
 def _check_members(envelope: Envelope) -> None:
-    """Raise DecodeError unless a row has the members of its type and no others (wire.md 1.3.1)."""
+    """Raises DecodeError unless a row has the members of its type and no others (wire.md 1.3.1)."""
     expected = IMAGES[OPS[envelope.type]]
     found = (bytes(envelope.data) != b"", bytes(envelope.old) != b"")
     if found != expected:
@@ -300,6 +303,6 @@ def _check_members(envelope: Envelope) -> None:
 
 
 def _after_head(envelope: Envelope) -> bytes:
-    """The members of a row after its head, as a JSON object."""
+    """Returns the members of a row after its head, as a JSON object."""
     data, old = (image if bytes(image) else None for image in (envelope.data, envelope.old))
     return _ENCODE(RowMembers(envelope.handle_key_only, envelope.checksum, data, old))

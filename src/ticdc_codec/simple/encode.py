@@ -13,7 +13,7 @@ import msgspec
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Image, Resolved, RowChange
-from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, key_alone, limited
+from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, limited, with_handle_key_only
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import EncodingFormat, IntegrityCheck, SinkOptions
 from ticdc_codec.simple.avro_message import AvroWriter
@@ -29,7 +29,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
-    """One message an event, null key.
+    """Returns one message per event, with a null key.
 
     Raises ConfigError for an option that is not supported and for an event that Simple cannot carry.
     """
@@ -47,7 +47,7 @@ class _Encoder:
         """Versions of the schemas sent for rows without ``schema_version``."""
 
     def messages(self, events: Sequence[Event]) -> Iterator[Message]:
-        """The messages of the events."""
+        """Yields the messages of the events."""
         row = limited(self._row, self._options)
         for event in events:
             match event:
@@ -65,7 +65,7 @@ class _Encoder:
                     raise ConfigError(f"simple carries rows, schemas, DDL and watermarks, found {type(event).__name__}")
 
     def _schema_of(self, row: RowChange) -> Iterator[Message]:
-        """The schema of a row that does not name one, if it has not been sent."""
+        """Yields the schema of a row that does not name one, if it has not been sent."""
         table = (row.database, row.table, row.columns)
         if table not in self._versions:
             version = self._versions[table] = commit_ts_of(row, "simple")
@@ -80,11 +80,11 @@ class _Encoder:
         if cut is None:
             return self._message(self._writer.row(row, commit_ts_of(row, "simple"), version, checksum, None))
         return self._message(
-            self._writer.row(key_alone(row), commit_ts_of(row, "simple"), version, checksum, cut.location)
+            self._writer.row(with_handle_key_only(row), commit_ts_of(row, "simple"), version, checksum, cut.location)
         )
 
     def _checksum(self, row: RowChange) -> Checksum | None:
-        """The checksum of the whole row, also where only its handle key is sent (wire.md 1.3.4)."""
+        """Returns the checksum of the whole row, also where only its handle key is sent (wire.md 1.3.4)."""
         if self._options.integrity_check_level is IntegrityCheck.NONE:
             return None
         return NO_CHECKSUM if row.handle_only else written(row, self._options.time_zone)
@@ -125,7 +125,7 @@ _CHARACTERS = (Family.TEXT, Family.ENUM, Family.SET)
 
 
 def schema_of(database: str, table: str, table_id: int, version: int, columns: tuple[Column, ...]) -> TableSchema:
-    """A schema from a table's columns alone: its key columns become the primary key."""
+    """Makes a schema of a table's columns only: its key columns become the primary key."""
     key = tuple(column.name for column in columns if column.key)
     index = IndexSchema(name="primary", unique=True, primary=True, nullable=False, columns=key)
     return TableSchema(
@@ -159,7 +159,7 @@ def _data_type(kind: MysqlType) -> DataType:
 
 
 def _sizes(kind: MysqlType) -> tuple[int, int]:
-    """``length`` and ``decimal``."""
+    """Returns ``length`` and ``decimal``."""
     first, second = (*kind.size, 0, 0)[:2]
     if kind.name in LENGTH_WITHOUT_FRACTION:
         whole = LENGTH_WITHOUT_FRACTION[kind.name]
@@ -176,13 +176,14 @@ class JsonWriter:
         self._conversions: dict[int, tuple[tuple[Column, ...], list[tuple[str, Callable[[str], Any]]]]] = {}
 
     def control(self, message: Envelope) -> bytes:
-        """A message without a row; members that do not apply are left out."""
+        """Returns a message without a row; members that do not apply are left out."""
         return _ENCODE(message)
 
     def row(
         self, row: RowChange, commit_ts: int, version: int, checksum: Checksum | None, location: str | None
     ) -> bytes:
-        """A row's message, ``location`` that of its claim-check object. Images without a column are left out."""
+        """Returns a row's message, ``location`` that of its claim-check object. Images without a column are left
+        out."""
         members = row_members(row, commit_ts, version)
         if location is not None:
             members["claimCheckLocation"] = location
@@ -205,7 +206,8 @@ class JsonWriter:
         return texts
 
     def _conversions_of(self, columns: tuple[Column, ...]) -> list[tuple[str, Callable[[str], Any]]]:
-        """What changes texts, by the identity of the columns: rows of a table share them."""
+        """Returns the columns whose texts change, each with its conversion, by the identity of the columns: rows of a
+        table share them."""
         cached = self._conversions.get(id(columns))
         if cached is None:
             conversions = ((column.name, to_wire(column, self._options.time_zone)) for column in columns)

@@ -65,15 +65,15 @@ class SimpleTableReader:
         self._zone = zone
 
     def lines(self, images: list[Image]) -> tuple[bytes, bytes]:
-        """Images as lines of JSON: with the wire's values, and with the texts of ``event``, to which they are converted
-        in place. Raises DecodeError."""
+        """Returns images as lines of JSON: with the wire's values, and with the texts of ``event``, to which they are
+        converted in place. Raises DecodeError."""
         return self._images.lines(images)
 
     def check_sums(self, rows: list[RowMembers]) -> None:
-        """Check rows with checksums, which have been converted to the texts of ``event``. Raises DecodeError."""
+        """Checks rows with checksums, which have been converted to the texts of ``event``. Raises DecodeError."""
         for row in rows:
             if row.checksum is not None:
-                # The checksum is of the whole row: one of its handle key alone may be corrupted, and shows no more.
+                # The checksum is of the whole row: one of its handle key only may be corrupted, and shows no more.
                 images = (None, None) if row.handle_key_only else (self._values(row.data), self._values(row.old))
                 check(row.checksum, self.layout.columns, *images, self._zone)
 
@@ -81,7 +81,7 @@ class SimpleTableReader:
         return None if image is None else [get(image) for get in self._getters]
 
     def key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
-        """The texts of each column of the handle key, in its order; no column if the table has no key."""
+        """Returns the texts of each column of the handle key, in its order; no column if the table has no key."""
         return [map(get, images) for get in self._key]
 
 
@@ -97,7 +97,7 @@ def _row_type(image: Any) -> Any:
 
 
 def check_row_names(texts: Sequence[bytes], rows: Sequence[RowMembers], data: bytes, old: bytes) -> None:
-    """Raise DecodeError ``duplicate_name`` if an object of a row has a name twice.
+    """Raises DecodeError ``duplicate_name`` if an object of a row has a name twice.
 
     ``data`` and ``old`` are the lines of the images with the wire's values, none for rows without this image.
     """
@@ -105,13 +105,13 @@ def check_row_names(texts: Sequence[bytes], rows: Sequence[RowMembers], data: by
 
 
 def _shortest(count: int, data: bytes, old: bytes) -> int:
-    """The length of texts that consist of images only; a line feed takes the place of what follows each."""
+    """Returns the length of texts that consist of images only; a line feed takes the place of what follows each."""
     names = sum(len(name) for name, image in (('"data":', data), ('"old":', old)) if image)
     return len(data) + len(old) + (len("{") + names) * count
 
 
 def _quotes(rows: Sequence[RowMembers], data: bytes, old: bytes) -> Iterator[int]:
-    """The quotes of each row: of the names of its members, and within."""
+    """Yields the quotes of each row: of the names of its members, and within."""
     lines = [image.splitlines() for image in (data, old) if image]
     for row, *images in zip(rows, *lines, strict=True):
         members = 2 * row.handle_key_only + (0 if row.checksum is None else 10)
@@ -126,7 +126,8 @@ class Timestamp(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 def conversion(type_text: str, zone: ZoneInfo) -> Conversion | None:
-    """From the wire's values of a type to the texts of ``event``; None if they are always the same."""
+    """Returns the conversion from the wire's values of a type to the texts of ``event``; None if they are always the
+    same."""
     kind = parse_type(type_text)
     match kind.family:
         case Family.BINARY:
@@ -154,7 +155,7 @@ def to_wire(column: Column, zone: ZoneInfo) -> Callable[[str], Any] | None:
 
 
 def hex_of(text: str) -> str:
-    """The bytes of a base64 text. Raises DecodeError."""
+    """Returns the bytes of a base64 text. Raises DecodeError."""
     try:
         return binascii.a2b_base64(text, strict_mode=True).hex()
     except ValueError as error:

@@ -27,7 +27,7 @@ WATERMARK = "WATERMARK"
 BOOTSTRAP = "BOOTSTRAP"
 OPS = {"INSERT": Op.INSERT, "UPDATE": Op.UPDATE, "DELETE": Op.DELETE}
 IMAGES = {Op.INSERT: (True, False), Op.UPDATE: (True, True), Op.DELETE: (False, True)}
-"""Whether a row has ``data`` and ``old``."""
+"""By operation, true if a row has ``data``, and true if it has ``old``."""
 DDL_TYPES = frozenset({"CREATE", "RENAME", "CINDEX", "DINDEX", "ERASE", "TRUNCATE", "ALTER", "QUERY"})
 
 
@@ -66,11 +66,11 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_de
 
     @property
     def is_row(self) -> bool:
-        """Whether it is a row change."""
+        """True if it is a row change."""
         return self.type in OPS
 
     def fault(self, reason: str, detail: str) -> DecodeError:
-        """The error that this message raises; it names the table if the message is one of a table's rows."""
+        """Returns the error that this message raises; it names the table if the message is one of a table's rows."""
         where = {"database": self.database, "table": self.table} if self.is_row else {}
         return DecodeError(reason, detail, offset=None, **where)
 
@@ -79,7 +79,7 @@ _ENVELOPE = msgspec.json.Decoder(Envelope)
 
 
 def read_envelope(value: bytes) -> Envelope:
-    """The message as far as its own members go. Raises DecodeError."""
+    """Returns the message as far as its own members go. Raises DecodeError."""
     try:
         envelope = _ENVELOPE.decode(value)
     except Unreadable as error:
@@ -90,7 +90,8 @@ def read_envelope(value: bytes) -> Envelope:
 
 
 def row_members(row: RowChange, commit_ts: int, version: int) -> dict[str, Any]:
-    """The members of a row's message that every row has, in tiflow's order; ``version`` is that of its schema."""
+    """Returns the members of a row's message that every row has, in tiflow's order; ``version`` is that of its
+    schema."""
     return {
         "version": VERSION,
         "database": row.database,
@@ -108,7 +109,7 @@ _DATABASE = re.compile(r"(?:CREATE|ALTER|DROP) DATABASE (?:IF (?:NOT )?EXISTS )?
 
 
 def add_control(message: Envelope, schemas: Schemas, out: Events) -> None:
-    """Add the event of a message that is no row (wire.md 1.3.3), and learn the schemas in it. Raises DecodeError."""
+    """Adds the event of a message that is no row (wire.md 1.3.3), and learns the schemas in it. Raises DecodeError."""
     if message.type == WATERMARK:  # wire.md 2.1
         _check_without(message, *_ROW_MEMBERS, "sql", "table_schema", "pre_table_schema")
         out.resolved(checked_watermark(message.commit_ts))
@@ -125,7 +126,7 @@ def add_control(message: Envelope, schemas: Schemas, out: Events) -> None:
 
 
 def _layout_of_bootstrap(schema: TableSchema) -> Layout:
-    """Raises DecodeError that names the table: nobody but its rows needs the schema."""
+    """Returns the layout of a schema. Raises DecodeError that names the table: nobody but its rows needs the schema."""
     try:
         return layout_of(schema)
     except DecodeError as error:
@@ -158,8 +159,8 @@ def _is_one_name(one: Layout, other: Layout) -> bool:
 
 
 def _database_of(message: Envelope) -> str | None:
-    """The database that a DDL without a table is about: mostly the statement alone, which TiCDC renders itself, names
-    it."""
+    """Returns the database that a DDL without a table is about: mostly only the statement, which TiCDC renders itself,
+    names it."""
     match = _DATABASE.match(message.sql or "")
     if match is not None:
         return match[1].replace("``", "`")
@@ -171,7 +172,8 @@ _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCI
 
 
 def in_zone(text: str, location: str, zone: ZoneInfo) -> str:
-    """The text of a time in zone ``location``, converted to ``zone``; the zero timestamp is no instant and stays.
+    """Returns the text of a time in zone ``location``, converted to ``zone``; the zero timestamp is no instant and
+    stays.
 
     Raises DecodeError for a zone that is not known (``Local``), and for a text that is no instant there or, when clocks
     are set back in either zone, two: such a feed has to name TiCDC's zone.
@@ -185,7 +187,7 @@ def in_zone(text: str, location: str, zone: ZoneInfo) -> str:
 
 
 def instant(text: str, location: str) -> datetime:
-    """The one instant that a text of this zone means, in UTC. Raises DecodeError as ``in_zone`` does."""
+    """Returns the one instant that a text of this zone means, in UTC. Raises DecodeError as ``in_zone`` does."""
     zone = _zone(location)
     try:
         local = datetime.fromisoformat(text)
@@ -201,12 +203,12 @@ def instant(text: str, location: str) -> datetime:
 
 
 def utc_text(text: str, location: str) -> str:
-    """The text of a TIMESTAMP at ``location`` in UTC; a zero date unchanged."""
+    """Returns the text of a TIMESTAMP at ``location`` in UTC; a zero date unchanged."""
     return text if text.startswith(_ZERO) else _text(instant(text, location), text)
 
 
 def _text(moment: datetime, like: str) -> str:
-    """As MySQL prints it, with as many fraction digits as ``like``."""
+    """Returns a time as MySQL prints it, with as many fraction digits as ``like``."""
     whole = moment.isoformat(" ", "microseconds")
     return whole[: len(like)] if "." in like else whole[:19]
 

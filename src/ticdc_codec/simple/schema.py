@@ -3,7 +3,7 @@
     {"schema": "d", "table": "t", "tableID": 7, "version": tso, "columns": [{"name": "id", "dataType": {…},
      "nullable": false, "default": null}], "indexes": [{"name": "primary", "unique": true, "primary": true, …}]}
 
-Rows are read by ``Column`` alone: its type text has all that they need.
+Rows are read only by ``Column``: its type text has all that they need.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class TableSchema(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def layout_of(schema: TableSchema) -> Layout:
-    """The columns of a schema, in its order. Raises DecodeError."""
+    """Returns the columns of a schema, in its order. Raises DecodeError."""
     described = schema.columns or ()
     keys = _handle_key(schema)
     names = [column.name for column in described]
@@ -83,7 +83,8 @@ def layout_of(schema: TableSchema) -> Layout:
 
 
 def _handle_key(schema: TableSchema) -> frozenset[str]:
-    """The primary key; else the unique key without NULLs that has the fewest columns, the first of several; else none.
+    """Returns the primary key; else the unique key without NULLs that has the fewest columns, the first of several;
+    else none.
 
     Source: tiflow ``cdc/model/schema_storage.go``, findHandleIndex; ticdc ``table_info_helper.go``, initIndexColumns.
     """
@@ -103,7 +104,7 @@ def _handle_key(schema: TableSchema) -> frozenset[str]:
 
 
 def _is_stand_in(primary: IndexSchema, unique: Sequence[tuple[str, ...]]) -> bool:
-    """Whether the table has no primary key: writers add TiDB's stand-in then, the first unique key without NULLs, which
+    """True if the table has no primary key: writers add TiDB's stand-in then, the first unique key without NULLs, which
     need not be the handle key (``newTableSchema`` in their ``simple/message.go``).
     """
     return primary.name == _ADDED and primary.columns in unique[:1]
@@ -123,7 +124,7 @@ LENGTH_WITHOUT_FRACTION = {"datetime": 19, "timestamp": 19, "time": 10}
 
 
 def type_text(data_type: DataType) -> str:
-    """MySQL's type text, as SHOW COLUMNS prints it, except FLOAT(M,D) and DOUBLE(M,D): D is not sent."""
+    """Returns MySQL's type text, as SHOW COLUMNS prints it, except FLOAT(M,D) and DOUBLE(M,D): D is not sent."""
     name = data_type.mysql_type
     match name:
         case "enum" | "set" if data_type.elements:
@@ -162,7 +163,7 @@ def _attributes(data_type: DataType) -> str:
 
 
 class LayoutReplacedError(Exception):
-    """A message gives a name and version another layout: the rows before it have to be decoded first."""
+    """A message defines another layout for a name and version: the rows before it have to be decoded first."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -180,7 +181,7 @@ class Schemas:
         self._missing: set[SchemaName] = set()
 
     def begin_batch(self) -> None:
-        """Look up missing schemas in ``known`` again."""
+        """Looks up missing schemas in ``known`` again."""
         self._missing.clear()
 
     def learn(self, layout: Layout) -> Layout:
@@ -221,11 +222,11 @@ class Schemas:
         return self._store(name, Layout(database, table, columns, columns_text(columns), version))
 
     def is_newest(self, layout: Layout) -> bool:
-        """Whether a layout that ``find`` gave is still that of its name."""
+        """True if a layout that ``find`` returned is still that of its name."""
         return self._learned.get((layout.database or "", layout.table or "", layout.version or 0)) is layout
 
     def find(self, database: str, table: str, version: int) -> Layout:
-        """The layout that a row names. Raises DecodeError ``schema_missing`` if its schema has not arrived."""
+        """Returns the layout that a row names. Raises DecodeError ``schema_missing`` if its schema has not arrived."""
         layout = self._stored((database, table, version))
         if layout is None:
             detail = f"expected a schema of version {version} of {database}.{table} before its rows, found none"
@@ -235,8 +236,8 @@ class Schemas:
 
 @lru_cache(maxsize=4096)
 def layout_with(layout: Layout, names: frozenset[str]) -> Layout:
-    """The layout of rows that have these columns: all, or all but virtual ones, or the handle key alone; one object
-    for equal arguments. Raises DecodeError for other names.
+    """Returns the layout of rows that have these columns: all, or all but virtual ones, or only the handle key; one
+    object for equal arguments. Raises DecodeError for other names.
 
     Rows name no key if they lack a column of it: a unique key may have virtual columns, and the others are not unique.
     """

@@ -86,23 +86,24 @@ class Landed:
 
 
 def messages_table(feed: str) -> str:
-    """Name of a feed's table of raw messages."""
+    """Returns the name of a feed's table of raw messages."""
     return f"{feed}_messages"
 
 
 def offsets_table(feed: str) -> str:
-    """Name of a feed's table of offsets read to."""
+    """Returns the name of a feed's table of offsets read to."""
     return f"{feed}_offsets"
 
 
 def landed_feeds(lake: Lake) -> list[str]:
-    """The feeds that bronze has run for."""
+    """Returns the feeds that bronze has run for."""
     ending = offsets_table("")
     return [name.removesuffix(ending) for name in lake.tables(Layer.BRONZE) if name.endswith(ending)]
 
 
 def landed_messages(lake: Reader, feed: str, where: str = "true") -> int:
-    """Messages landed of a feed, in the batches that meet the SQL condition; 0 if bronze has not run for it."""
+    """Counts the messages landed of a feed, in the batches that meet the SQL condition; 0 if bronze has not run for
+    it."""
     if not lake.exists(Layer.BRONZE, offsets_table(feed)):
         return 0
     [row] = lake.rows(f"SELECT sum(messages) AS n FROM {lake.table(Layer.BRONZE, offsets_table(feed))} WHERE {where}")
@@ -110,7 +111,7 @@ def landed_messages(lake: Reader, feed: str, where: str = "true") -> int:
 
 
 def create_tables(lake: Lake, feed: str) -> None:
-    """Create a feed's bronze tables where they are missing."""
+    """Creates a feed's bronze tables where they are missing."""
     lake.create(
         Layer.BRONZE,
         messages_table(feed),
@@ -126,7 +127,7 @@ def create_tables(lake: Lake, feed: str) -> None:
 
 
 def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_per_trigger: int | None = None) -> Landed:
-    """Land what Kafka has (``availableNow``), or continue until stopped (``continuous``).
+    """Lands what Kafka has (``availableNow``), or continues until stopped (``continuous``).
 
     Raises OffsetGapError if Kafka deleted messages before they were read or has another topic of the name, ConfigError
     if the brokers cannot be read, and StreamingQueryException for what goes wrong in a batch, or for a second run.
@@ -169,7 +170,7 @@ def _land(lake: Lake, source: Source, *, continuous: bool, max_offsets_per_trigg
 def kafka_options(
     source: Source, ends: Mapping[str, Mapping[str, int]], max_offsets_per_trigger: int | None
 ) -> dict[str, str]:
-    """The options of Spark's Kafka source.
+    """Returns the options of Spark's Kafka source.
 
     ``ends``: by topic and partition, as Kafka's options write them, the offset to begin at; empty for the feed's own
     ``starting_offsets``. It counts if the checkpoint is new: a lost checkpoint lands nothing twice.
@@ -187,7 +188,8 @@ def kafka_options(
 
 
 def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
-    """The feed's number of the query's batch 0: numbers continue where an earlier query, of a lost checkpoint, ended.
+    """Returns the feed's number of the query's batch 0: numbers continue where an earlier query, of a lost checkpoint,
+    ended.
 
     Found once a query, and kept beside its checkpoint.
     """
@@ -203,7 +205,7 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
 
 
 def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> None:
-    """Raise OffsetGapError if bronze has batches that its checkpoint does not know, which was restored from a copy
+    """Raises OffsetGapError if bronze has batches that its checkpoint does not know, which was restored from a copy
     then: Spark would plan them anew, with all messages since, and Delta would ignore them."""
     query, newest = stream_checkpoint.query_id(checkpoint), stream_checkpoint.planned(checkpoint)
     if query is None or _LEFT.get(checkpoint) == (query, newest):
@@ -221,8 +223,8 @@ def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> N
 
 
 def _ends(lake: Lake, source: Source) -> dict[str, dict[str, int]]:
-    """By topic and partition the offset that bronze has read to, of partitions that are new since the earliest; empty
-    before the first batch. Raises OffsetGapError if a partition is gone."""
+    """Returns by topic and partition the offset that bronze has read to, or the earliest for a partition that is new
+    since then; empty before the first batch. Raises OffsetGapError if a partition is gone."""
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(source.feed)))
     read = offsets.groupBy("topic", "partition").agg(F.max("end_offset")).collect()
     ends = {(topic, partition): end for topic, partition, end in read}
@@ -240,7 +242,8 @@ def _ends(lake: Lake, source: Source) -> dict[str, dict[str, int]]:
 
 
 def _partitions(lake: Lake, source: Source) -> set[tuple[str, int]]:
-    """The topics' partitions in Kafka now, as a stream notes them that begins where they end; empty if it does not."""
+    """Returns the topics' partitions in Kafka now, as a stream notes them that begins where they end; empty if it does
+    not."""
     checkpoint = lake.checkpoint(f"bronze_{source.feed}.partitions")
     shutil.rmtree(checkpoint, ignore_errors=True)
     options = kafka_options(replace(source, starting_offsets="latest"), {}, None)
@@ -254,8 +257,8 @@ def _partitions(lake: Lake, source: Source) -> set[tuple[str, int]]:
 def _landed(
     lake: Lake, feed: str, batches: MicroBatches, progress: Sequence[StreamingQueryProgress], started: int
 ) -> Landed:
-    """What the batches from ``started`` on landed: as the stream's progress counts, which forgets all but the last 100
-    batches and does not count a batch that an earlier run began; else as the table of offsets does."""
+    """Returns what the batches from ``started`` on landed: as the stream's progress counts, which forgets all but the
+    last 100 batches and does not count a batch that an earlier run began; else as the table of offsets does."""
     ended = stream_checkpoint.next_batch(batches.checkpoint)
     counted = {p.batchId: p.numInputRows for p in progress if started <= p.batchId < ended}
     if len(counted) == ended - started and batches.interrupted is None:
@@ -268,7 +271,7 @@ def _landed(
 
 
 def _explain(source: Source, error: StreamingQueryException) -> None:
-    """Raises what the error of a stream means, if it is of Kafka."""
+    """Raises the error that a stream's error means, if it is of Kafka."""
     text = str(error)
     if "DATA_LOSS" in text or "data may have been lost" in text or "OffsetOutOfRange" in text:
         raise OffsetGapError(

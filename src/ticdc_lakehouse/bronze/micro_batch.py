@@ -18,7 +18,7 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatches:
-    """Appends the micro-batches of one query. Holds values alone: Spark Connect runs ``append`` in another process."""
+    """Appends the micro-batches of one query. Holds only values: Spark Connect runs ``append`` in another process."""
 
     messages_table: str
     """Quoted name, as that of the other table."""
@@ -33,7 +33,7 @@ class MicroBatches:
     None if it is asked before each."""
 
     def append(self, messages: DataFrame, number: int) -> None:
-        """Append one micro-batch to both tables, each at most once however often it is called."""
+        """Appends one micro-batch to both tables, each at most once however often it is called."""
         query, batch = str(stream_checkpoint.query_id(self.checkpoint)), self.first_batch + number
         once = {"txnAppId": query, "txnVersion": str(number)}
         landed = Observation()
@@ -44,7 +44,8 @@ class MicroBatches:
         _append(self._offsets(messages.sparkSession, query, number, total), self.offsets_table, once)
 
     def _offsets(self, spark: SparkSession, query: str, number: int, total: int | None) -> DataFrame:
-        """The offsets table's rows of one batch. The checkpoint names every partition, also those without messages."""
+        """Returns the offsets table's rows of one batch. The checkpoint names every partition, also those without
+        messages."""
         batch, ends = self.first_batch + number, stream_checkpoint.planned_offsets(self.checkpoint, number)
         starts = stream_checkpoint.planned_offsets(self.checkpoint, number - 1) if number > 0 else {}
         # As many messages as offsets: then so it is in each partition.
@@ -61,15 +62,15 @@ class MicroBatches:
         return spark.sql(rows_sql(rows, ", ".join(f"{name}: {kind}" for name, kind in columns.items())))
 
     def _listing(self, number: int) -> int:
-        """The first batch of those planned at once: batches before it were read when Kafka was asked for the end
-        offsets. Of an interrupted batch it is not known."""
+        """Returns the first batch of those planned at once: batches before it were read when Kafka was asked for the
+        end offsets. For an interrupted batch it is not known."""
         if number == self.interrupted:
             return 0
         return self.first_batch + (number if self.listed_before is None else self.listed_before)
 
 
 def _counted(spark: SparkSession, table: str, batch: int) -> dict[Partition, tuple[int, int]]:
-    """Messages landed and first offset, by partition."""
+    """Returns the messages landed and the first offset, by partition."""
     landed = spark.table(table).where(F.col("batch") == batch).groupBy("topic", "partition")
     # Of a batch that was landed again after its checkpoint was lost a message counts once.
     rows = landed.agg(F.count_distinct("offset"), F.min("offset")).collect()

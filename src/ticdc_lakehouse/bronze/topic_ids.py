@@ -1,4 +1,4 @@
-"""Whether a topic is still the one that bronze read: Kafka gives each topic an id when it is created.
+"""Checks that a topic is still the one that bronze read: Kafka assigns an id to each topic when it is created.
 
 Where a topic was deleted and created again under its name, a stream continues at the offset that it had reached in the
 old one. Once the new topic is longer than that, nothing but the id shows that its first messages were not read.
@@ -25,13 +25,13 @@ from ticdc_lakehouse import stream_checkpoint
 
 _FILE = "topic_ids.json"
 _PREFIX = "kafka."
-"""Of the options of Spark's source that are the Kafka client's."""
+"""Prefix of the options of Spark's source that are the Kafka client's."""
 _ON_DATABRICKS = "databricks."
-"""Of the options of its source by which Databricks logs in."""
+"""Prefix of the options of its source by which Databricks logs in."""
 _ANSWER_MS = "10000"
-"""For Kafka's answer. The stream, which comes next, waits longer, and says what is wrong."""
+"""Time for Kafka's answer. The stream, which comes next, waits longer, and says what is wrong."""
 _NO_ID = "A" * 22
-"""What Kafka's client gives for a topic of a broker that knows no ids."""
+"""What Kafka's client returns for a topic of a broker that knows no ids."""
 
 
 def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, str], checkpoint: str) -> None:
@@ -53,8 +53,8 @@ def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, 
 
 
 def _topic_ids(spark: SparkSession, kafka_options: Mapping[str, str], topics: set[str]) -> Iterator[tuple[str, str]]:
-    """Those of the topics that Kafka gives an id for, with it. What keeps Kafka from answering is for the stream to
-    say, which reads from it next."""
+    """Yields the topics that Kafka has an id for, each with its id. What keeps Kafka from answering is reported by the
+    stream, which reads from it next."""
     if any(name.startswith(_ON_DATABRICKS) for name in kafka_options):
         return
     jvm: Any = getattr(spark, "_jvm", None)
@@ -80,7 +80,7 @@ def _topic_ids(spark: SparkSession, kafka_options: Mapping[str, str], topics: se
 
 
 def _admin_client(jvm: Any) -> JavaClass | None:
-    """The class, which Databricks has under a name of its own."""
+    """Returns the class of Kafka's admin client, which Databricks has under a name of its own."""
     classes = (
         jvm.org.apache.kafka.clients.admin.AdminClient,
         jvm.kafkashaded.org.apache.kafka.clients.admin.AdminClient,

@@ -24,7 +24,7 @@ class Duration(int):
 
     @classmethod
     def parse(cls, value: object) -> Duration:
-        """The time. Raises ValueError."""
+        """Returns the time. Raises ValueError."""
         match = re.fullmatch("([1-9][0-9]{0,5})([smhd])", value) if isinstance(value, str) else None
         if match is None:
             raise ValueError

@@ -75,7 +75,7 @@ _OF_KAFKA = {
 # https://docs.databricks.com/aws/en/connect/streaming/kafka/authentication
 DATABRICKS_OPTIONS = {
     "databricks.serviceCredential": "Name of a Unity Catalog service credential, which stands for all options of "
-    "authentication. On Databricks alone (16.1 and later).",
+    "authentication. Only on Databricks (16.1 and later).",
     "databricks.serviceCredential.scope": "OAuth scope of that credential, where Databricks cannot infer it.",
 }
 """Options of Databricks' own connector; the client does not know them."""

@@ -27,7 +27,8 @@ class Document:
 
 
 def document_of(file: Path) -> Document:
-    """The document of a YAML file. Raises ConfigError for a file that cannot be read, or that is no YAML document."""
+    """Returns the document of a YAML file. Raises ConfigError for a file that cannot be read, or that is no YAML
+    document."""
     try:
         return read_document(file.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
@@ -37,7 +38,7 @@ def document_of(file: Path) -> Document:
 
 
 def read_document(text: str) -> Document:
-    """The document of a YAML text. Raises yaml.YAMLError for invalid YAML, and for several documents."""
+    """Returns the document of a YAML text. Raises yaml.YAMLError for invalid YAML, and for several documents."""
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
@@ -50,7 +51,7 @@ def read_document(text: str) -> Document:
 
 
 def reason(error: yaml.YAMLError) -> str:
-    """What is wrong, with line and column. The text itself is not shown: it may contain a secret."""
+    """Returns what is wrong, with line and column. The text itself is not shown: it may contain a secret."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return " ".join(str(error).split())
     mark = error.problem_mark or error.context_mark
@@ -74,7 +75,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """The number of values in a node, its aliases written out; ``known`` by the nodes' ids."""
+    """Returns the number of values in a node, its aliases written out; ``known`` by the nodes' ids."""
     if id(node) not in known:
         known[id(node)] = 1  # for an alias inside the node that it names
         children = chain.from_iterable(node.value) if isinstance(node, yaml.MappingNode) else node.value
@@ -84,7 +85,7 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
 
 
 def _repeated(node: yaml.Node | None, path: str, passed: set[int]) -> Iterator[tuple[str, str]]:
-    """The repeated keys in a node, each with its path. Raises ConstructorError for a key that is no text."""
+    """Yields the repeated keys in a node, each with its path. Raises ConstructorError for a key that is no text."""
     if id(node) in passed:  # an alias, which may even be inside the node that it names
         return
     passed.add(id(node))

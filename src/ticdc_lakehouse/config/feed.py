@@ -45,7 +45,7 @@ class Feed:
     bootstrap_servers: tuple[str, ...]
     """Each ``host:port``."""
     servers_are_parameter: bool = False
-    """Whether the parameter ``bootstrap_servers`` gives the brokers in place of the file."""
+    """True if the parameter ``bootstrap_servers`` names the brokers in place of the file."""
     topics: tuple[str, ...] = ()
     topic_pattern: str | None = None
     """Given exactly where ``topics`` is empty; a regular expression for whole topic names."""
@@ -84,7 +84,7 @@ class Feed:
 
 
 def load_feed(path: Path, *, bootstrap_servers: str | None = None) -> Feed:
-    """The feed that a file describes; ``bootstrap_servers`` (separated by commas) overrides the file's.
+    """Loads the feed that a file describes; ``bootstrap_servers`` (separated by commas) overrides the file's.
 
     Raises ConfigError that lists every mistake, one a line.
 
@@ -106,7 +106,7 @@ def load_feed(path: Path, *, bootstrap_servers: str | None = None) -> Feed:
 
 
 def feed_file(folder: Path, name: str) -> Path:
-    """The file of a feed. Raises ConfigError, which names the existing feeds, if it does not exist."""
+    """Returns the file of a feed. Raises ConfigError, which names the existing feeds, if it does not exist."""
     path = folder / f"{name}.yml"
     if path.is_file():
         return path
@@ -114,8 +114,8 @@ def feed_file(folder: Path, name: str) -> Path:
 
 
 def no_such_feed(path: Path, known: Iterable[str]) -> ConfigError:
-    """The error for a feed without a file. It names one with the ending .yaml, suggests the most similar name, or lists
-    all feeds."""
+    """Returns the error for a feed without a file. It names one with the ending .yaml, suggests the most similar name,
+    or lists all feeds."""
     if path.with_suffix(".yaml").is_file():
         return ConfigError(f"{path.with_suffix('.yaml')}: expected the ending .yml; rename it to {path.name}")
     names = sorted(known)
@@ -125,8 +125,8 @@ def no_such_feed(path: Path, known: Iterable[str]) -> ConfigError:
 
 
 def load_feeds(folder: Path, names: Iterable[str], *, bootstrap_servers: str | None = None) -> tuple[Feed, ...]:
-    """The feeds of these names, in this order. Raises one ConfigError for every mistake in all of them, and for tables
-    that would get the same name."""
+    """Loads the feeds of these names, in this order. Raises one ConfigError for every mistake in all of them, and for
+    tables that would get the same name."""
     mistakes: list[str] = []
     feeds = []
     for name in names:
@@ -141,7 +141,8 @@ def load_feeds(folder: Path, names: Iterable[str], *, bootstrap_servers: str | N
 
 
 def security_options(feed: Feed, secret: Callable[[str, str], str], *, on_databricks: bool = False) -> dict[str, str]:
-    """Options of Spark's Kafka source that hold the feed's security, as `config.security.client_options` gives them."""
+    """Returns the options of Spark's Kafka source that hold the feed's security, as `config.security.client_options`
+    returns them."""
     return client_options(feed.security, secret, on_databricks=on_databricks)
 
 
@@ -159,7 +160,7 @@ def _with_servers(values: Mapping[str, object], bootstrap_servers: str) -> dict[
 
 
 def _feed(values: Mapping[str, object], root: Key) -> Feed:
-    """The feed; complete only if no mistake was noted."""
+    """Returns the feed; complete only if no mistake was noted."""
     file = read_struct(FeedFile, values, root)
     kafka = file.kafka or Kafka(bootstrap_servers=Servers())
     options = read_options(file.options, file.protocol, file.time_zone, root / "options")

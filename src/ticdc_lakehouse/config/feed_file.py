@@ -58,7 +58,7 @@ class ProtocolName(str):
 
     @classmethod
     def parse(cls, value: object) -> ProtocolName:
-        """The name. Raises ValueError."""
+        """Returns the name. Raises ValueError."""
         if not isinstance(value, str) or value.replace("-", "_") not in PROTOCOLS:
             raise ValueError
         return cls(value.replace("-", "_"))
@@ -102,7 +102,7 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Text | None,
         Meta(
             description="The TiDB that the changefeed is of: `mysql://USER@HOST:4000/?secret=SCOPE/KEY`, for "
-            "[`verify-source`](verification.md) and `on_handle_key_only: source`. The user needs SELECT alone."
+            "[`verify-source`](verification.md) and `on_handle_key_only: source`. The user needs only SELECT."
         ),
     ] = None
     starting_offsets: Annotated[

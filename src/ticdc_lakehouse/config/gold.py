@@ -90,7 +90,7 @@ class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             description="What happens to a row that was too large for a message, which holds its handle key columns "
             "only (`large-message-handle-option: handle-key-only`). `block`: the table is blocked before it; `source`: "
             "it is read from TiDB, the feed's `source`, as it was at its commit_ts; `null`: its other columns are NULL "
-            "until a whole image comes (`handle_only` in silver's events). A DELETE needs the key alone."
+            "until a whole image comes (`handle_only` in silver's events). A DELETE needs only the key."
         ),
     ] = None
 
@@ -110,8 +110,8 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(
             ge=1,
             le=LONGEST_DAYS,
-            description="Mode `eventual` alone: for how many days a deleted row is remembered, so that an older change "
-            "does not bring it back.",
+            description="Only in mode `eventual`: for how many days a deleted row is remembered, so that an older "
+            "change does not bring it back.",
         ),
     ] = TOMBSTONE_DAYS
     retention_days: Annotated[
@@ -164,7 +164,7 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def reads_source(self) -> bool:
-        """Whether the policy of some table is that rows are read from TiDB."""
+        """True if the policy of some table is that rows are read from TiDB."""
         return OnHandleKeyOnly.SOURCE in (
             self.on_handle_key_only,
             *(keys.on_handle_key_only for keys in self.tables.values()),
@@ -172,11 +172,11 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def shows_texts(self) -> bool:
-        """Whether the policy of some table is that its view shows irregular values as texts."""
+        """True if the policy of some table is that its view shows irregular values as texts."""
         return OnIrregular.TEXT in (self.on_irregular, *(keys.on_irregular for keys in self.tables.values()))
 
     def policy(self, database: str, table: str) -> Policy:
-        """The policy of one table."""
+        """Returns the policy of one table."""
         own = next((keys for pattern, keys in self.tables.items() if fits(pattern, database, table)), self)
         given = {name: getattr(own, name) or getattr(self, name) for name in TableKeys.__struct_fields__}
         return Policy(**{name: value for name, value in given.items() if value is not None})

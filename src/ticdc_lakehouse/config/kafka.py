@@ -24,7 +24,7 @@ class Servers(tuple[str, ...]):
 
     @classmethod
     def parse(cls, value: object) -> Servers:
-        """The brokers. Raises ValueError."""
+        """Returns the brokers. Raises ValueError."""
         servers = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
         if not (isinstance(servers, list) and servers and all(_is_server(server) for server in servers)):
             raise ValueError
@@ -47,7 +47,7 @@ class TopicPattern(str):
 
     @classmethod
     def parse(cls, value: object) -> TopicPattern:
-        """The pattern. Raises ValueError."""
+        """Returns the pattern. Raises ValueError."""
         try:
             re.compile(value if isinstance(value, str) and value else "(")
         except (re.error, OverflowError, RecursionError):
@@ -60,7 +60,7 @@ _Topic = Annotated[
     str,
     Meta(
         pattern=r"^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}$(?!\n)",
-        extra={"expected": "topic names of letters, digits, '.', '_' and '-', not . or .. alone"},
+        extra={"expected": "topic names of letters, digits, '.', '_' and '-', but not `.` or `..`"},
     ),
 ]
 

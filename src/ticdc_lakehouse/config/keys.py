@@ -49,7 +49,8 @@ class Key:
 
 
 def read_struct(kind: type[S], value: object, key: Key) -> S:
-    """The mapping as a Struct. A key with a mistake, which is noted, has its default, or None where it has none."""
+    """Reads the mapping as a Struct. A key with a mistake, which is noted, has its default, or None where it has
+    none."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     given = _mapping(value, key)
     for name in (each for each in given if each not in fields):
@@ -58,7 +59,7 @@ def read_struct(kind: type[S], value: object, key: Key) -> S:
 
 
 def default_of(field: FieldInfo) -> Any:
-    """The default of a Struct's field; None where it has none."""
+    """Returns the default of a Struct's field; None where it has none."""
     if field.default_factory is not msgspec.NODEFAULT:
         return field.default_factory()
     return None if field.default is msgspec.NODEFAULT else field.default
@@ -74,7 +75,7 @@ def _field(field: FieldInfo, value: object, key: Key) -> Any:
 
 
 def _convert(kind: Any, value: object, key: Key) -> Any:
-    """The value as ``kind``; UNSET where it is not one, which is noted."""
+    """Converts the value to ``kind``; UNSET where it is not one, which is noted."""
     plain = bare(kind)
     if isinstance(plain, type) and issubclass(plain, msgspec.Struct):
         return read_struct(plain, value, key)

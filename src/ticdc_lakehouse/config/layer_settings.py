@@ -14,7 +14,7 @@ from ticdc_lakehouse.silver.decode_stream import Decoding
 
 
 def gold_config_of(feed: Feed) -> GoldConfig:
-    """How a feed's changes become tables."""
+    """Returns how a feed's changes become tables."""
     protocol = protocol_named(feed.protocol)
     return GoldConfig(
         feed=feed.name,
@@ -40,13 +40,14 @@ def gold_config_of(feed: Feed) -> GoldConfig:
 
 
 def thresholds_of(feed: Feed) -> Thresholds:
-    """What a feed's section ``alarm`` tolerates."""
+    """Returns what a feed's section ``alarm`` tolerates."""
     given = feed.alarm
     return Thresholds(behind_seconds=given.behind, blocked=given.blocked, quarantine=given.quarantine)
 
 
 def decoding_of(feed: Feed, schemas: Mapping[SchemaName, tuple[Column, ...]]) -> Decoding:
-    """How a feed's messages are decoded; ``schemas`` are those that were learned of tables whose rows name none."""
+    """Returns how a feed's messages are decoded; ``schemas`` are those that were learned of tables whose rows name
+    none."""
     return Decoding(
         feed=feed.name,
         protocol=feed.protocol,

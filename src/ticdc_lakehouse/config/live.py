@@ -32,7 +32,7 @@ class PropertyName(str):
 
     @classmethod
     def parse(cls, value: object) -> PropertyName:
-        """The name. Raises ValueError that says what is expected."""
+        """Returns the name. Raises ValueError that says what is expected."""
         if not isinstance(value, str) or not re.fullmatch(_DOTTED, value, re.ASCII):
             raise ValueError
         for pattern, expected in _OF_GOLD.items():
@@ -51,7 +51,7 @@ class PropertyText(str):
 
     @classmethod
     def parse(cls, value: object) -> PropertyText:
-        """The text. Raises ValueError."""
+        """Returns the text. Raises ValueError."""
         match value:
             case bool():
                 return cls(str(value).lower())
@@ -88,7 +88,7 @@ class Live(LiveKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = field(default_factory=dict)
 
     def properties(self, database: str, table: str) -> dict[str, str]:
-        """The properties of one table."""
+        """Returns the properties of one table."""
         own = next((keys for pattern, keys in self.tables.items() if fits(pattern, database, table)), LiveKeys())
         all_properties = (*self.table_properties.items(), *own.table_properties.items())
         return {str(name): str(value) for name, value in all_properties}

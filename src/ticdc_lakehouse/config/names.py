@@ -17,7 +17,8 @@ NamesOfFeed = tuple[str, dict[TableName, str]]
 
 
 def known_names(feed: str, gold: Gold, tables: TableFilter, schema_tables: Iterable[Table]) -> NamesOfFeed:
-    """The names of the tables that a feed file names: those of its ``schema_file``, and included ones without * and ?.
+    """Returns the names of the tables that a feed file names: those of its ``schema_file``, and included ones without *
+    and ?.
 
     Empty with the default template, which gives each table of the lake a name of its own.
     """
@@ -30,8 +31,8 @@ def known_names(feed: str, gold: Gold, tables: TableFilter, schema_tables: Itera
 
 
 def clashes(feeds: Iterable[NamesOfFeed]) -> Iterator[str]:
-    """A sentence about each name that two tables would get. Catalogs ignore letter case, and so do these names, which
-    are all lower case."""
+    """Yields a sentence about each name that two tables would get. Catalogs ignore letter case, and so do these names,
+    which are all lower case."""
     named = sorted((name, feed, table) for feed, names in feeds for table, name in names.items())
     for (name, feed, table), (same, other, second) in combinations(named, 2):
         if name == same:

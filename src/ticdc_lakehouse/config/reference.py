@@ -24,7 +24,7 @@ from ticdc_lakehouse.config.kafka import Kafka
 from ticdc_lakehouse.config.keys import default_of
 from ticdc_lakehouse.config.live import Live
 from ticdc_lakehouse.config.security import PREFIXES, is_secret
-from ticdc_lakehouse.config.sink_uri import OF_TICDC_ALONE, SECRETS
+from ticdc_lakehouse.config.sink_uri import CONNECTION_OPTIONS, SECRETS
 from ticdc_lakehouse.config.table_filter import TableFilter
 from ticdc_lakehouse.policy import Policy
 
@@ -110,9 +110,9 @@ has these classes under other packages (`kafkashaded.`, `shadedmskiam.`); one fi
 
 
 def page() -> str:
-    """The page ``docs/feeds.md``."""
+    """Returns the page ``docs/feeds.md``."""
     options = [option for name, option in options_of().items() if name != "time-zone"]
-    alone = ", ".join(f"`{name}`" for name in OF_TICDC_ALONE if name not in options_of())
+    of_connection = ", ".join(f"`{name}`" for name in CONNECTION_OPTIONS if name not in options_of())
     secret = ", ".join(f"`{name}`" for name in SECRETS)
     parts = [
         _HEAD,
@@ -122,7 +122,7 @@ def page() -> str:
         *_table(("option", "what it is"), (_client_option_cells(name) for name in CLIENT_OPTIONS)),
         _OPTIONS,
         *_table(("option", "protocols", "value", "default", "what it is"), map(_option_cells, options)),
-        f"\nWithout effect, since only TiCDC's own connection depends on them: {alone}.\n",
+        f"\nWithout effect, since only TiCDC's own connection depends on them: {of_connection}.\n",
         f"\nRefused, since they are secrets: {secret}.\n",
         *_section("tables", TableFilter),
         *_section("bronze", Bronze),
@@ -135,7 +135,8 @@ def page() -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a feed file. What no schema can say, such as which options go together, it leaves open."""
+    """Returns the JSON Schema of a feed file. What no schema can say, such as which options go together, it leaves
+    open."""
     (whole,), definitions = msgspec.json.schema_components([FeedFile], schema_hook=_schema_of)
     definitions["FeedFile"]["properties"]["options"] |= _options_schema()
     definitions["FeedFile"]["allOf"] = [_options_of_protocol(name) for name in PROTOCOLS]
@@ -157,7 +158,7 @@ def _section(title: str, kind: type[msgspec.Struct]) -> Iterator[str]:
 
 
 def _own_first(kind: type[msgspec.Struct]) -> list[FieldInfo]:
-    """The fields of a Struct, those last that it inherits."""
+    """Returns the fields of a Struct, those last that it inherits."""
     return sorted(msgspec.structs.fields(kind), key=lambda field: field.name not in kind.__annotations__)
 
 
@@ -203,14 +204,14 @@ def _schema_of(kind: Any) -> dict[str, Any]:
 
 def _options_schema() -> dict[str, Any]:
     ours = {name: _option_schema(option) for name, option in options_of().items() if name != "time-zone"}
-    alone = {name: {"description": "Without effect: TiCDC's own connection to Kafka."} for name in OF_TICDC_ALONE}
-    return {"properties": alone | ours, "additionalProperties": False}
+    without_effect = {"description": "Without effect: TiCDC's own connection to Kafka."}
+    return {"properties": dict.fromkeys(CONNECTION_OPTIONS, without_effect) | ours, "additionalProperties": False}
 
 
 def _options_of_protocol(protocol: str) -> dict[str, Any]:
-    """A file of this protocol has the options of this protocol."""
+    """Returns the schema's rule that a file of this protocol has the options of this protocol."""
     spellings = {"enum": [protocol, protocol.replace("_", "-")]}
-    names = sorted((option_names(protocol) | {*OF_TICDC_ALONE}) - {"time-zone"})
+    names = sorted((option_names(protocol) | {*CONNECTION_OPTIONS}) - {"time-zone"})
     return {
         "if": {"properties": {"protocol": spellings}, "required": ["protocol"]},
         "then": {"properties": {"options": {"propertyNames": {"enum": names}}}},
@@ -248,7 +249,7 @@ def main() -> None:
 
 
 def schema_text() -> str:
-    """The JSON Schema as its file holds it."""
+    """Returns the JSON Schema as its file holds it."""
     return json.dumps(schema(), indent=2, default=list) + "\n"
 
 

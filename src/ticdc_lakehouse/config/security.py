@@ -41,13 +41,13 @@ Value = str | SecretReference
 
 
 def read_security(given: Mapping[str, object], key: Key) -> dict[str, Value]:
-    """The options that are right; notes every mistake."""
+    """Returns the options that are right; notes every mistake."""
     options = {name: _option(name, value, key / name) for name, value in given.items()}
     return {name: value for name, value in options.items() if value is not None}
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option's value must be a reference."""
+    """True if an option's value must be a reference."""
     return _SECRET.search(name) is not None and _OPEN.search(name) is None
 
 
@@ -91,7 +91,7 @@ def _secret_reference(value: Mapping[object, object], key: Key) -> SecretReferen
 def client_options(
     security: Mapping[str, Value], secret: Callable[[str, str], str], *, on_databricks: bool
 ) -> dict[str, str]:
-    """Options of Spark's Kafka source; ``secret(scope, key)`` gives a secret's text.
+    """Returns the options of Spark's Kafka source; ``secret(scope, key)`` returns a secret's text.
 
     A feed file may name the client's classes as open-source Spark or as Databricks' runtime has them, and runs on both.
     Raises ConfigError for an option that needs Databricks where that is not.
@@ -104,12 +104,12 @@ def client_options(
         elif on_databricks:
             options[name] = text
         else:
-            raise ConfigError(f"kafka.security.{name}: expected on Databricks alone: a laptop has no Unity Catalog")
+            raise ConfigError(f"kafka.security.{name}: expected only on Databricks: a laptop has no Unity Catalog")
     return options
 
 
 def _in_runtime(name: str, value: str, *, shaded: bool) -> str:
-    """An option's value with the names of its classes as the runtime has them."""
+    """Returns an option's value with the names of its classes as the runtime has them."""
     if name == "sasl.jaas.config":
         return _JAAS_CLASS.sub(lambda match: match[1] or match[2] + _class(match[3], shaded=shaded), value)
     if name in CLASS_OPTIONS:

@@ -10,7 +10,7 @@ from ticdc_lakehouse.config.keys import Key
 
 # How TiCDC itself reaches Kafka: no message depends on it. Source: pingcap/ticdc pkg/sink/kafka/options.go (urlConfig)
 # and pkg/config/sink.go (KafkaConfig). The protocols that have no enable-tidb-extension ignore it, as TiCDC does.
-OF_TICDC_ALONE = (
+CONNECTION_OPTIONS = (
     "auto-create-topic",
     "ca",
     "cert",
@@ -47,7 +47,8 @@ SECRETS = ("sasl-password", "sasl-gssapi-password", "sasl-oauth-client-secret")
 
 
 def read_options(given: Mapping[str, object], protocol: str | None, zone: Zone | None, key: Key) -> SinkOptions:
-    """The options and the time zone. Each is tried alone, so that all mistakes are found and not the first one.
+    """Reads the options and the time zone. Each is tried by itself, so that all mistakes are found and not only the
+    first one.
 
     ``protocol`` is None where it is a mistake itself: an option is then checked as the protocols have it that do.
     """
@@ -58,15 +59,15 @@ def read_options(given: Mapping[str, object], protocol: str | None, zone: Zone |
 
 
 def _is_right(name: str, value: object, protocol: str | None, key: Key) -> bool:
-    """Whether the option decides how messages are decoded, and has one of its values; notes what is wrong with it."""
+    """True if the option decides how messages are decoded, and has one of its values; notes what is wrong with it."""
     if name == "time-zone":
         key.note("no option here; expected as the key time_zone")
     elif name in SECRETS:
         # What was found is not shown.
         key.note("secrets are not allowed here: remove it, or give a reference in kafka.security")
-    elif protocol is None and name not in {*options_of(), *OF_TICDC_ALONE}:
+    elif protocol is None and name not in {*options_of(), *CONNECTION_OPTIONS}:
         key.note("unknown sink-uri option")
-    elif name not in OF_TICDC_ALONE or (protocol is not None and name in option_names(protocol)):
+    elif name not in CONNECTION_OPTIONS or (protocol is not None and name in option_names(protocol)):
         return _is_value(name, value, protocol or (options_of()[name].protocols or ("craft",))[0], key)
     return False
 

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, field
 from ticdc_lakehouse.schema.names import fold
 
 _OTHER_SYNTAX = re.compile(r"""[`"\[\]/\\]""")
-"""Of TiCDC's filter rules: quotes, sets of characters, regular expressions. Here they would match nothing."""
+"""Syntax of TiCDC's filter rules: quotes, sets of characters, regular expressions. Here it would match nothing."""
 
 
 class TablePattern(str):
@@ -27,7 +27,7 @@ class TablePattern(str):
 
     @classmethod
     def parse(cls, value: object) -> TablePattern:
-        """The pattern. Raises ValueError that says what is expected."""
+        """Returns the pattern. Raises ValueError that says what is expected."""
         mistake = _mistake(value) if isinstance(value, str) else cls.expected
         if mistake is not None:
             raise ValueError(mistake)
@@ -47,18 +47,18 @@ class TableFilter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = ()
 
     def matches(self, database: str, table: str) -> bool:
-        """Whether the table belongs to the feed."""
+        """True if the table belongs to the feed."""
         return _any(self.include, database, table) and not _any(self.exclude, database, table)
 
 
 def fits(pattern: str, database: str, table: str) -> bool:
-    """Whether a table's name is one of a pattern, compared as TiDB compares names."""
+    """True if a table's name is one of a pattern, compared as TiDB compares names."""
     # NUL, which no name holds, keeps a star from matching from the database into the table.
     return _compiled(pattern).fullmatch(fold(f"{database}\0{table}")) is not None
 
 
 def _mistake(text: str) -> str | None:
-    """What is expected in place of a pattern; None if it is right."""
+    """Returns what is expected in place of a pattern; None if it is right."""
     database, dot, table = text.partition(".")
     if text.startswith("!"):
         return "a pattern without !: tables.exclude says what is left out"

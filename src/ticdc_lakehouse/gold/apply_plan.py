@@ -8,7 +8,8 @@ from operator import itemgetter
 
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.gold.alter_table import exchange
-from ticdc_lakehouse.gold.planned_table import GoldRun, PlannedTable, begin, merges_rows, turn_of
+from ticdc_lakehouse.gold.run import GoldRun
+from ticdc_lakehouse.gold.table_execution import TableExecution, begin, merges_rows, turn_of
 from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.steps import ExchangeRows
 from ticdc_lakehouse.planning.window_plan import TablePlan
@@ -49,13 +50,13 @@ def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]:
     return [_outcome(table) for table in tables] + without_table
 
 
-def _exchange(tables: Sequence[PlannedTable], step: ExchangeRows) -> None:
+def _exchange(tables: Sequence[TableExecution], step: ExchangeRows) -> None:
     """Both tables, or neither: one of them may have left the feed since, or be blocked. Once, though it is a step of
     both."""
     if any(step in table.done for table in tables):
         return
     reason = None
-    if len(tables) < 2 or any(table.stop is not None for table in tables):
+    if len(tables) < 2 or any(table.incomplete is not None for table in tables):
         reason = "the other table left the feed, or is blocked"
     try:
         if reason is None:
@@ -71,7 +72,7 @@ def _exchange(tables: Sequence[PlannedTable], step: ExchangeRows) -> None:
         table.end_exchange(step, reason)
 
 
-def _outcome(table: PlannedTable) -> TableOutcome:
+def _outcome(table: TableExecution) -> TableOutcome:
     plan = table.end()
     state = TableState(
         name=plan.view,

@@ -15,7 +15,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.planning.late_ddls import HadName, late_ddl_points, new_ddls
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, statements_of
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table
@@ -110,20 +110,17 @@ def blocking_point(rows: int, first: tuple[int, str, int, int], published: int, 
     the last DDL that changed the table.
     """
     commit_ts, topic, partition, offset = first
-    way_out = "`ticdc-lake table resume` puts them in their place"
+    why, ways_out = "", [WayOut.RESUME]
     if commit_ts <= since:
-        way_out = (
-            f"a DDL changed the table at {since}, so that `ticdc-lake table resume` goes on without them: `load` an "
-            "export taken since"
-        )
+        why, ways_out = f"; a DDL changed the table at {since}", [WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT]
     if commit_ts <= gone:
-        way_out = (
-            f"they may have come before, but silver no longer has all changes up to {gone} (silver.retention_days): "
-            "`ticdc-lake load` an export taken since"
+        why, ways_out = (
+            f"; they may have come before, but silver no longer has all changes up to {gone} (silver.retention_days)",
+            [WayOut.LOAD_EXPORT],
         )
     detail = (
         f"{counted(rows, 'row change')} arrived only after the watermark covering them ({published}) was published, "
-        f"the oldest at {topic}/{partition} offset {offset}: {way_out}"
+        f"the oldest at {topic}/{partition} offset {offset}{why}"
     )
-    stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)
+    stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=tuple(ways_out), needs_override=True)
     return BlockingPoint(tso=commit_ts - 1, stop=stop)

@@ -1,7 +1,8 @@
-"""The value that an ADD COLUMN gave to old rows, learned from the first change of such a row (docs/ddl.md).
+"""The value that an ADD COLUMN gave to old rows, learned from the first change of such a row.
 
 TiDB gives all rows from before the ADD COLUMN one value and sends none of them. A change of a row that was not written
-since shows it: in its image from before, or in the new one where the column stayed as it was.
+since shows it: in its image from before, or in the new one where the column stayed as it was
+(docs/computed-defaults.md).
 
 A row that another session wrote moments before the DDL's commit_ts looks like an old one, and shows a value of its own:
 rows of the last second do not count. Nor does, since a DDL may wait, a value that is just below its row's own commit
@@ -21,7 +22,7 @@ from ticdc_lakehouse.gold.plain_bytes import value_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault
-from ticdc_lakehouse.schema.effect import Filled
+from ticdc_lakehouse.schema.effect import ColumnFilled
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IMAGE_OPTIONS
@@ -34,7 +35,7 @@ _OWN_CLOCK_US = 60 * 1_000_000
 """From the start of a statement that writes a row to its commit, in µs, at most."""
 
 
-def fills(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> tuple[Filled, ...]:
+def fills(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> tuple[ColumnFilled, ...]:
     """The values of pending columns that the rows show, which the live table has not merged yet.
 
     A value counts if all rows that show one show the same.
@@ -45,7 +46,7 @@ def fills(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
     found = lake.spark.sql(_learned_sql(lake, feed, name, rows, columns, time_zone)).first()
     assert found is not None
     pairs = ((column, found[f"low{i}"], found[f"high{i}"]) for i, (column, _) in enumerate(columns))
-    return tuple(Filled(column=c, value=low) for c, low, high in pairs if low is not None and low == high)
+    return tuple(ColumnFilled(column=c, value=low) for c, low, high in pairs if low is not None and low == high)
 
 
 def _learned_sql(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -29,7 +29,8 @@ from ticdc_lakehouse.gold.live_table import (
     properties_sql,
     retention_properties,
 )
-from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
+from ticdc_lakehouse.gold.publication import publish_versions
+from ticdc_lakehouse.gold.state import data_tables, forget_states, published, published_in
 from ticdc_lakehouse.gold.state_tables import (
     TABLE_STATES,
     WINDOWS,
@@ -139,11 +140,8 @@ def _compact_shared(lake: Lake, feed: str) -> None:
 
 def _pin(lake: Lake, config: GoldConfig, before: Published, newest: Mapping[str, int]) -> None:
     """Publish the newest versions, by stable id: they have the rows of the published ones."""
-    tables = {n: replace(state, version=newest.get(state.data, state.version)) for n, state in before.tables.items()}
-    if tables != before.tables:
-        views.mark_stale(lake, config.feed)
-        publish(lake, config.feed, before, replace(before, tables=tables), (), 0)
-        views.refresh(lake, config)
+    if any(newest.get(state.data, state.version) != state.version for state in before.tables.values()):
+        publish_versions(lake, config, before, newest)
 
 
 def _first_shown(lake: Lake, feed: str, since: datetime) -> int:

@@ -8,7 +8,7 @@ they are in the order in which they arrived.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark.sql import DataFrame
@@ -20,6 +20,7 @@ from ticdc_lakehouse.gold.plain_bytes import with_bytes_sql
 from ticdc_lakehouse.planning.steps import MergeRows, Stage
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.silver import events_table
+from ticdc_lakehouse.sql.key_text import key_text_sql
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IMAGE_OPTIONS,
@@ -45,10 +46,6 @@ WHOLE_COLUMNS = f"{KEY} STRING, commit_ts BIGINT, image STRING, error STRING"
 """SQL: the result for a row that is read from TiDB: its image, or why it has none."""
 STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
 """SQL: the columns of staged files (`Stage`)."""
-_BACKSLASH = "\\\\"
-"""One backslash of a value, in JSON. Meanwhile it is a character that no JSON text has."""
-_LETTERED = tuple(f"\\u{code:04X}" for code in (0x0B, 0x0E, 0x0F, *range(0x1A, 0x20)))
-"""The escapes of control characters that have letters."""
 
 
 def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> None:
@@ -247,12 +244,3 @@ def _key_value_sql(column: ColumnDefinition, text: str, time_zone: str) -> str:
 
 def _shown_sql(whole: str, text: str) -> str:
     return text if whole == text else f"coalesce({whole}, {text})"
-
-
-def key_text_sql(texts: Sequence[str]) -> str:
-    """A handle key's JSON text, of its values' texts, as codecs write it: to_json alone writes the digits of control
-    characters in capitals."""
-    escaped = f"replace(to_json(array({', '.join(texts)})), {literal(_BACKSLASH)}, char(1))"
-    for code in _LETTERED:
-        escaped = f"replace({escaped}, {literal(code)}, {literal(code.lower())})"
-    return f"replace({escaped}, char(1), {literal(_BACKSLASH)})"

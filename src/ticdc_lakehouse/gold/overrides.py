@@ -13,7 +13,7 @@ from uuid import uuid4
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
-from ticdc_lakehouse.gold.state import publish, published
+from ticdc_lakehouse.gold.state import commit_window, published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, WINDOWS, Identity, append, create_tables, values_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -48,7 +48,7 @@ def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> Ta
     identity = Identity(feed, before.number + 1, str(uuid4()))
     append(lake, OVERRIDES, [override_row(identity, name, action, state.applied_tso, reason, datetime.now(UTC))])
     resumed = replace(before, tables={**before.tables, name: replace(state, stop=replace(stop, needs_override=False))})
-    publish(lake, feed, before, resumed, (), 0, run=identity.run)
+    commit_window(lake, feed, before, resumed, (), 0, run=identity.run)
     return state
 
 

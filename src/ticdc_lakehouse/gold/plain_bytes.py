@@ -7,21 +7,16 @@ flag: BINARY and VARBINARY are quoted as Go quotes bytes, BLOBs are base64, whic
 
 from __future__ import annotations
 
+from ticdc_lakehouse.planning.compatibility import incompatible
 from ticdc_lakehouse.planning.steps import MergeRows
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BlockingPoint
+from ticdc_lakehouse.sql.go_quoted import unquoted_sql
 from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.typed_columns import IMAGE_OPTIONS
 
 _LAYOUT = "from_json(columns, 'ARRAY<STRUCT<name STRING, type STRING>>')"
 _QUOTED_TYPES = frozenset({"char", "varchar"})
 """What the others of Go's quoted texts are called; all other texts came in base64."""
-_PARTS = (
-    r'[^\\"\x00-\x1f\x7f]+|\\[abfnrtv\\"]|\\x[0-9a-fA-F]{2}'
-    r"|\\u(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4}|\\U000[1-9a-fA-F][0-9a-fA-F]{4}|\\U0010[0-9a-fA-F]{4}"
-)
-"""A run of characters that stand for themselves, or an escape."""
-_LETTERS = {"a": "07", "b": "08", "f": "0c", "n": "0a", "r": "0d", "t": "09", "v": "0b", "\\": "5c", '"': "22"}
 
 
 def with_bytes_sql(rows: MergeRows) -> str:
@@ -57,35 +52,6 @@ def _hex_sql(name: str, types: frozenset[str], value: str) -> str:
     return f"CASE WHEN {_declared_sql(name, quoted)} THEN {unquoted_sql(value)} ELSE {unquoted} END"
 
 
-def unquoted_sql(value: str) -> str:
-    r"""The bytes, in hex, behind a text of Go's strconv.Quote without its outer quotes (``\x89PNG``); NULL of a text
-    that is none."""
-    parts = f"named_struct('whole', {value}, 'parts', regexp_extract_all({value}, {literal(_PARTS)}, 0))"
-    joined = f"array_join(transform(s.parts, e -> {_PART}), '')"
-    return f"transform(array({parts}), s -> CASE WHEN array_join(s.parts, '') = s.whole THEN {joined} END)[0]"
-
-
-def _utf8_sql(point: str) -> str:
-    """The bytes of a code point above 0x7f in UTF-8, in hex."""
-
-    def following(bits: int) -> str:
-        return f"hex(128 | (shiftright({point}, {bits}) & 63))"
-
-    two = f"hex(192 | shiftright({point}, 6)) || {following(0)}"
-    three = f"hex(224 | shiftright({point}, 12)) || {following(6)} || {following(0)}"
-    four = f"hex(240 | shiftright({point}, 18)) || {following(12)} || {following(6)} || {following(0)}"
-    return f"CASE WHEN {point} < 2048 THEN {two} WHEN {point} < 65536 THEN {three} ELSE {four} END"
-
-
-_POINT = "CAST(conv(substr(e, 3), 16, 10) AS INT)"
-_PART = f"""lower(CASE
-    WHEN left(e, 1) <> '\\\\' THEN hex(e)
-    WHEN substr(e, 2, 1) = 'x' THEN substr(e, 3)
-    WHEN lower(substr(e, 2, 1)) = 'u' THEN {_utf8_sql(_POINT)}
-    ELSE map({", ".join(f"{literal(letter)}, '{byte}'" for letter, byte in _LETTERS.items())})[substr(e, 2, 1)] END)"""
-"""The bytes of one of ``_PARTS``, called ``e``."""
-
-
 def _declared_sql(name: str, types: frozenset[str]) -> str:
     listed = ", ".join(map(literal, sorted(types)))
     return f"exists({_LAYOUT}, c -> c.name = {literal(name)} AND c.type IN ({listed}))"
@@ -108,6 +74,6 @@ def unquoted_point(rows: MergeRows, commit_ts: int) -> BlockingPoint:
     """Where a table is blocked before a row whose bytes are not known."""
     detail = (
         f"column {', '.join(sorted(rows.plain_bytes))}: a row at {commit_ts} came without its columns' flags, and with "
-        "a text that is not quoted as TiCDC quotes bytes: `ticdc-lake load` an export taken since"
+        "a text that is not quoted as TiCDC quotes bytes"
     )
-    return BlockingPoint(tso=commit_ts - 1, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail))
+    return BlockingPoint(tso=commit_ts - 1, stop=incompatible(detail))

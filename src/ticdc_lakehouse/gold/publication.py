@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular, state, views
@@ -26,7 +27,7 @@ def publish(
     row_changes: int,
 ) -> Published:
     """Publish the state ``now``, then rename live tables and renew the views that must change. Returns what is
-    published. A run that dies in between leaves them to `views.finish_publishing`. Raises as `state.publish`."""
+    published. A run that dies in between leaves them to `views.finish_publishing`. Raises as `state.commit_window`."""
     new_definitions = [definition for outcome in outcomes for definition in outcome.new_definitions]
     renames = _renames(before, now, outcomes)
     kept = [outcome for outcome in outcomes if outcome.dropped_at is None]
@@ -35,7 +36,7 @@ def publish(
     changes = bool(shown or gone or renames)
     if changes:
         views.mark_stale(lake, config.feed)
-    after = state.publish(lake, config.feed, before, now, new_definitions, row_changes)
+    after = state.commit_window(lake, config.feed, before, now, new_definitions, row_changes)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
     tables = [(o.definition.table.named(o.name), o.state) for o in shown if o.definition]
     views.take_names(lake, config, lake.leave_names(Layer.LIVE, renames), tables)
@@ -47,6 +48,20 @@ def publish(
     views.drop(lake, gone)
     if changes:
         views.mark_current(lake, config, now.tables)
+    return after
+
+
+def publish_versions(
+    lake: Lake, config: GoldConfig, before: Published, versions: Mapping[str, int], *, run: str | None = None
+) -> Published:
+    """Publishes other versions of live tables, by stable id, at the same watermark, and refreshes the views. Returns
+    what is published. ``run`` and the errors are those of `state.commit_window`."""
+    tables = {
+        name: replace(table, version=versions.get(table.data, table.version)) for name, table in before.tables.items()
+    }
+    views.mark_stale(lake, config.feed)
+    after = state.commit_window(lake, config.feed, before, replace(before, tables=tables), (), 0, run=run)
+    views.refresh(lake, config)
     return after
 
 

@@ -31,9 +31,10 @@ from ticdc_lakehouse.gold.merge import (
     show_files,
     whole_rows_view,
 )
+from ticdc_lakehouse.planning.compatibility import incompatible
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.policy import OnHandleKeyOnly
 from ticdc_lakehouse.schema.definition import Table
@@ -89,10 +90,10 @@ def _unread(lake: Lake, view: str) -> BlockingPoint | None:
         return None
     commit_ts, error = first["first"]
     detail = (
-        f"a row at {commit_ts} was too large for a message, which holds its handle key columns only, and could not be "
-        f"read from TiDB: {error}; gold asks again, or `ticdc-lake load` an export taken since"
+        f"a row at {commit_ts} was too large for a message, which has only its handle key columns, and could not be "
+        f"read from TiDB: {error}"
     )
-    return BlockingPoint(tso=commit_ts - 1, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail))
+    return BlockingPoint(tso=commit_ts - 1, stop=incompatible(detail, WayOut.ASK_TIDB_AGAIN, WayOut.LOAD_EXPORT))
 
 
 def _reader(sessions: Sessions, table: Table) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
@@ -113,7 +114,7 @@ def _reader(sessions: Sessions, table: Table) -> Callable[[Iterable[pa.RecordBat
 def _rows_at(
     sessions: Sessions, table: Table, commit_ts: int, cut: Iterable[_Cut], error: str | None
 ) -> Iterator[dict[str, Any]]:
-    """The rows of one commit_ts; with the ``error`` of one before, if there is one."""
+    """Returns the rows of one commit_ts; with the ``error`` of one before, if there is one."""
     source = Source(connect=sessions(commit_ts).connect, threads=1)
     with closing(source):
         reader = None

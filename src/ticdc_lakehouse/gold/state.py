@@ -144,7 +144,7 @@ def _newest_by_data(definitions: Iterable[Definition]) -> dict[str, Definition]:
     return {definition.data: definition for definition in sorted(definitions, key=lambda each: each.commit_ts)}
 
 
-def publish(
+def commit_window(
     lake: Lake,
     feed: str,
     before: Published,

@@ -19,7 +19,7 @@ from ticdc_lakehouse.catalog import Layer, Reader
 from ticdc_lakehouse.gold.retired_topics import UNSEEN, Matches, Partition, lowest_by_topic, retired_topics
 from ticdc_lakehouse.gold.window_reader import first_unapplied, replayed_since
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, keep_earliest
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table, external_schemas, quarantine
@@ -317,20 +317,17 @@ def _blocking_points(
             SELECT max(commit_ts) AS tso FROM {events}
             WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {since}
               AND topic = {literal(message.topic)} AND partition = {message.partition} AND offset < {message.offset}""")
-        stop = StopReason(kind=StopKind.QUARANTINED, detail=table_reason(message))
-        point = BlockingPoint(tso=row["tso"] or UNSEEN, stop=stop)
+        point = BlockingPoint(tso=row["tso"] or UNSEEN, stop=quarantined(message))
         name = TableName(str(message.database), str(message.table))
         keep_earliest(found, name, point)
     return found
 
 
-def table_reason(message: quarantine.BlockingMessage) -> str:
-    """Why a message in quarantine blocks its table, and the way out."""
-    way_out = (
-        "the run that brings its schema decodes it. TiCDC sends that by itself if send-bootstrap-interval-in-sec and "
-        "send-bootstrap-in-msg-count are above 0. If a DDL changed the table since, it may never come: `load` an "
-        "export taken since, and dismiss the message"
-        if message.reason == external_schemas.MISSING
-        else "`ticdc-lake quarantine list` shows it, `replay` and `dismiss` are the ways out"
+def quarantined(message: quarantine.BlockingMessage) -> StopReason:
+    """Returns the reason of a table that a message in quarantine blocks."""
+    schema_missing = message.reason == external_schemas.MISSING
+    return StopReason(
+        kind=StopKind.QUARANTINED,
+        detail=f"a message of this table at {message.position} is in quarantine ({message.reason})",
+        ways_out=(WayOut.AWAIT_SCHEMA, WayOut.LOAD_AND_DISMISS) if schema_missing else (WayOut.REPLAY_OR_DISMISS,),
     )
-    return f"a message of this table at {message.position} is in quarantine ({message.reason}); {way_out}"

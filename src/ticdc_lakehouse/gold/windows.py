@@ -4,9 +4,9 @@
     gold.<feed>_<database>_<table>   view for analysts: pinned to the published Delta version
 
 ``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, a DDL in one
-commit. Then W and the Delta version of every table are published (``state.publish``), then live tables get their new
-names and views their new versions (``publication``). A run that dies in between leaves the published state as it was;
-the next run goes on from what the dead one wrote (``planned_table.steps_done``), or puts it back.
+commit. Then W and the Delta version of every table are published (``state.commit_window``), then live tables get their
+new names and views their new versions (``publication``). A run that dies in between leaves the published state as it
+was; the next run goes on from what the dead one wrote (``interrupted_run.resume``), or puts it back.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ticdc_lakehouse.gold.live_commits import Commits
 from ticdc_lakehouse.gold.live_table import live_names
 from ticdc_lakehouse.gold.naming import check_schemas, naming
 from ticdc_lakehouse.gold.overrides import skipped
-from ticdc_lakehouse.gold.planned_table import GoldRun
 from ticdc_lakehouse.gold.publication import publish
+from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.staging import staged
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
@@ -48,6 +48,23 @@ from ticdc_lakehouse.tidb.session import Sessions
 _PARALLEL = 4
 """Tables that are merged at the same time."""
 _NO_RESTART = Restart(tables={}, definitions=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WindowStart:
+    """What a window starts from: the published state, and how far the feed is complete since."""
+
+    before: Published
+    undisturbed: bool
+    """As in `GoldRun`."""
+    completeness: Completeness
+    tso: int
+    """The watermark up to which the window goes."""
+
+    @property
+    def can_publish(self) -> bool:
+        """True if anything is complete. Late rows and tables of an export are published at the same watermark."""
+        return self.tso >= self.before.tso and self.tso > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,35 +136,50 @@ def _apply_window(
     restart: Restart = _NO_RESTART,
 ) -> tuple[Applied, bool]:
     """Apply one window. Returns also whether another one may be complete then (`Completeness.may_advance`)."""
+    start = _begin_window(lake, config, known, until_tso)
+    if not start.can_publish:
+        return _nothing_applied(config, start, restart), False
+    planning_input = _planning_input(lake, config, start, restart)
+    plan, row_changes = plan_tables(planning_input), planning_input.window.row_changes
+    lake.make_schemas(table.view for table in plan.tables)
+    run = _gold_run(lake, config, start, restart, source)
+    with closing(run.commits), generated_code(lake.spark, row_changes):
+        outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
+    now = _publish_changes(lake, start, planning_input, outcomes)
+    applied = _summary(config, start, now, row_changes, sum(outcome.merged for outcome in outcomes))
+    return applied, start.completeness.may_advance and now.tso > start.before.tso
+
+
+def _begin_window(lake: Lake, config: GoldConfig, known: Published | None, until_tso: int | None) -> _WindowStart:
+    """Reads what is published and how far the feed is complete; finishes what a run that died has published."""
     if known is None:
         create_tables(lake)
     before, complete = _state_and_completeness(lake, config, known or Published(), until_tso)
     views.finish_publishing(lake, config, before)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
-    if tso < before.tso or tso == 0:
-        if restart.tables:
-            raise ConfigError(f"feed {config.feed}: gold cannot publish now: {complete.waiting_on}")
-        return _summary(config, before, before, 0, 0, complete.waiting_on), False
-    start = replace(before, tables={**before.tables, **restart.tables})
-    if restart.tables:  # completeness was asked of the published tables
-        complete = replace(complete, has_ddls=True)
-    planning_input = _planning_input(lake, config, start, tso, complete, restart.definitions)
-    run = _gold_run(lake, config, before, restart, source, undisturbed=before is known)
-    plan, window = plan_tables(planning_input), planning_input.window
-    lake.make_schemas(table.view for table in plan.tables)
-    with closing(run.commits), generated_code(lake.spark, window.row_changes):
-        outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
-    now = _state_after(before, planning_input, complete.batch, outcomes)
-    if now != before:
-        now = publish(lake, config, before, now, outcomes, window.row_changes)
-    merged = sum(outcome.merged for outcome in outcomes)
-    applied = _summary(config, before, now, window.row_changes, merged, complete.waiting_on)
-    return applied, complete.may_advance and now.tso > before.tso
+    return _WindowStart(before=before, undisturbed=before is known, completeness=complete, tso=tso)
+
+
+def _nothing_applied(config: GoldConfig, start: _WindowStart, restart: Restart) -> Applied:
+    """The summary of a run that can publish nothing. Raises ConfigError if it was to publish tables of an export."""
+    if restart.tables:
+        raise ConfigError(f"feed {config.feed}: gold cannot publish now: {start.completeness.waiting_on}")
+    return _summary(config, start, start.before, 0, 0)
+
+
+def _publish_changes(
+    lake: Lake, start: _WindowStart, planning_input: PlanningInput, outcomes: Sequence[TableOutcome]
+) -> Published:
+    """Publishes the window if it changes anything. Returns what is published."""
+    before, config, window = start.before, planning_input.config, planning_input.window
+    now = _state_after(before, planning_input, start.completeness.batch, outcomes)
+    return now if now == before else publish(lake, config, before, now, outcomes, window.row_changes)
 
 
 def _gold_run(
-    lake: Lake, config: GoldConfig, before: Published, restart: Restart, source: Sessions | None, *, undisturbed: bool
+    lake: Lake, config: GoldConfig, start: _WindowStart, restart: Restart, source: Sessions | None
 ) -> GoldRun:
+    before = start.before
     return GoldRun(
         lake=lake,
         config=config,
@@ -155,7 +187,7 @@ def _gold_run(
         names={**live_names(before.tables.values()), **{state.data: state.data for state in restart.tables.values()}},
         number=before.number,
         source=source,
-        undisturbed=undisturbed,
+        undisturbed=start.undisturbed,
     )
 
 
@@ -182,12 +214,12 @@ def _state_and_completeness(
     """The published state, and how far the feed is complete: asked at once where the state is most likely known."""
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(state.newest, lake, config.feed, known)
-        complete = _completeness(lake, config, known, until_tso) if known.number else None
+        complete = _feed_completeness(lake, config, known, until_tso) if known.number else None
         before = asked.result()
     _check_mode(config, before)
     check_schemas(config, before)
     if complete is None or before is not known:
-        complete = _completeness(lake, config, before, until_tso)
+        complete = _feed_completeness(lake, config, before, until_tso)
     return before, complete
 
 
@@ -199,28 +231,25 @@ def _check_mode(config: GoldConfig, before: Published) -> None:
         )
 
 
-def _planning_input(
-    lake: Lake,
-    config: GoldConfig,
-    before: Published,
-    tso: int,
-    complete: Completeness,
-    more: Sequence[Definition],
-) -> PlanningInput:
+def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart: Restart) -> PlanningInput:
+    """What the window's plan follows from. Tables of ``restart`` are in the place of those that were published."""
     feed, names = config.feed, naming(lake, config.feed, config.name_template, config.schema_template)
-    for definition in more:
+    for definition in restart.definitions:
         names.reserve(definition.data)
+    before = replace(start.before, tables={**start.before.tables, **restart.tables})
+    complete, tso = start.completeness, start.tso
     eventual = config.mode is Mode.EVENTUAL
     if eventual:
         known, replays = before.definitions.values(), complete.replays_through
         window = read_arrivals(lake, feed, before, tso, complete.batch, known, replays_through=replays)
     else:
-        has_ddls, replays = complete.has_ddls, complete.replays_through
+        # Completeness was asked of the published tables.
+        has_ddls, replays = complete.has_ddls or bool(restart.tables), complete.replays_through
         window = read_window(lake, feed, before, tso, has_ddls=has_ddls, replays_through=replays)
     return PlanningInput(
         config=config,
         before=before,
-        known={**before.definitions, **{definition.data: definition for definition in more}},
+        known={**before.definitions, **{definition.data: definition for definition in restart.definitions}},
         window=window,
         blocking_points=complete.blocking_points,
         tso=tso,
@@ -242,7 +271,7 @@ def _late(
     return points
 
 
-def _completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: int | None) -> Completeness:
+def _feed_completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: int | None) -> Completeness:
     if config.mode is Mode.WATERMARKS:
         return completeness(lake, config.feed, before, config.matches, config.retired)
     if until_tso is not None:
@@ -255,7 +284,7 @@ def _completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: 
 def _apply_plans(run: GoldRun, plan: WindowPlan) -> list[TableOutcome]:
     """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
     with staged(run.lake, run.config, plan) as plan_with_stages, ThreadPoolExecutor(_PARALLEL) as pool:
-        outcomes = pool.map(lambda together: _apply_group(run, together), plan_with_stages.groups())
+        outcomes = pool.map(lambda plans: _apply_group(run, plans), plan_with_stages.groups())
         return [outcome for each in outcomes for outcome in each]
 
 
@@ -293,16 +322,14 @@ def _tables_by_topic(*some: Mapping[str, frozenset[TableName]]) -> dict[str, fro
     return {topic: frozenset().union(*(each.get(topic, ()) for each in some)) for topic in topics}
 
 
-def _summary(
-    config: GoldConfig, before: Published, now: Published, row_changes: int, merged: int, waiting_on: str | None
-) -> Applied:
+def _summary(config: GoldConfig, start: _WindowStart, now: Published, row_changes: int, merged: int) -> Applied:
     return Applied(
         feed=config.feed,
-        from_tso=before.tso,
+        from_tso=start.before.tso,
         tso=now.tso,
         row_changes=row_changes,
         merged=merged,
         blocked={name: str(t.stop) for name, t in now.tables.items() if t.blocked},
-        waiting_on=waiting_on,
+        waiting_on=start.completeness.waiting_on,
         state=now,
     )

@@ -24,7 +24,6 @@ from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views, windows
-from ticdc_lakehouse.gold.alter_table import stored_key_sql
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
@@ -48,6 +47,7 @@ from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.statement import RenameTables, names_of
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.silver.retention import retention_floor
+from ticdc_lakehouse.sql.key_text import stored_key_sql
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
@@ -97,23 +97,26 @@ def load(
     # Before the export's live tables are made: it drops those that were never published.
     views.finish_publishing(lake, config, before)
     with closing(Commits(lake=lake, feed=config.feed, run=str(uuid4()))) as commits:
-        loading = _Loading(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
-        definitions = loading.definitions(tables, before)
+        loader = ExportLoader(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
+        definitions = loader.definitions(tables, before)
         check_ends(lake.spark, export, [export.tables[name] for name in tables])
         lake.make_schemas(definition.name for definition in definitions)
-        rows = {definition.table.name: loading.fill(definition) for definition in definitions}
-        states = {definition.table.name: loading.state(definition) for definition in definitions}
+        rows = {definition.table.name: loader.write_rows(definition) for definition in definitions}
+        states = {definition.table.name: loader.initial_state(definition) for definition in definitions}
     restart = Restart(tables=states, definitions=tuple(definitions))
     windows.apply(lake, config, until_tso=until_tso, restart=restart, source=source)
     return Loaded(tso=export.tso, rows=rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Loading:
+class ExportLoader:
+    """Makes live tables of an export's tables. They are published when gold goes on from their initial states."""
+
     lake: Lake
     config: GoldConfig
     export: Export
     time_zone: str | None
+    """That of the session that exported; None if it was not given."""
     commits: Commits
 
     def _check_reached(self, before: Published) -> None:
@@ -172,7 +175,7 @@ class _Loading:
             raise ConfigError(f"{what} was created, renamed or truncated later, at {at}: {_AGAIN}")
         if newest is None and not _awaits_export(before, name, tso) and names.data_of_name(name):
             raise ConfigError(f"{what} was renamed or dropped since, or another table had its name: {_AGAIN}")
-        table = _with_forms(self.export.tables[name].definition, newest)
+        table = _with_enum_representation(self.export.tables[name].definition, newest)
         for column in table.columns:
             if fold(column.name) in map(fold, table.key) and column.type.elements and column.by is None:
                 raise ConfigError(unknown_key(what, column.name, column.type.text))
@@ -181,7 +184,7 @@ class _Loading:
             raise ConfigError(f"{what} was loaded from an export of this TSO already: to load it again, {_AGAIN}")
         return Definition(table=table, commit_ts=tso, origin=Origin.EXPORT, name=view, data=data, named_at=tso)
 
-    def fill(self, definition: Definition) -> int:
+    def write_rows(self, definition: Definition) -> int:
         """Creates the Delta table and writes the rows; returns their number. Raises ApplyError for rows that it cannot
         hold."""
         config, data, table = self.config, definition.data, definition.table
@@ -227,7 +230,7 @@ class _Loading:
                         "clocks were turned back: export with --params time_zone=+00:00"
                     )
 
-    def state(self, definition: Definition) -> TableState:
+    def initial_state(self, definition: Definition) -> TableState:
         """Applied up to the export's TSO, with the DDLs of exactly that TSO."""
         events = events_table.events(self.lake, self.config.feed)
         ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") == self.export.tso))
@@ -248,8 +251,8 @@ def _awaits_export(before: Published, name: TableName, tso: int) -> bool:
     return since < tso if state is None else state.applied_tso < tso
 
 
-def _with_forms(table: Table, newest: Definition | None) -> Table:
-    """The table, with what rows have shown of how the feed writes ENUM and SET."""
+def _with_enum_representation(table: Table, newest: Definition | None) -> Table:
+    """The table with ENUM and SET as the feed writes them, by name or by number, where rows have shown it."""
     shown = {} if newest is None else {column.name: column.by for column in newest.table.columns}
     return replace(table, columns=tuple(replace(c, by=shown.get(c.name)) for c in table.columns))
 

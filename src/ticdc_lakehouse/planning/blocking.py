@@ -15,7 +15,7 @@ from dataclasses import replace
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, unsupported_ddl
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, TableState
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnUnsupportedDdl
 from ticdc_lakehouse.schema.change import renumbered, undeclared_retyped
@@ -65,7 +65,11 @@ def block_unless_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePla
     if is_skipped(inputs, ddl, builder):
         skip(ddl, builder)
     else:
-        builder.block(replace(stop, can_skip=builder.definition is not None))
+        builder.block(stop if builder.definition is not None else _not_skippable(stop))
+
+
+def _not_skippable(stop: StopReason) -> StopReason:
+    return replace(stop, ways_out=tuple(way for way in stop.ways_out if way is not WayOut.SKIP_DDL))
 
 
 def await_rows(ddl: DdlEvent, builder: TablePlanBuilder | None, reason: str) -> None:
@@ -80,7 +84,7 @@ def leave_former_rows(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
     rows under its new name alone, and find those of another table that had this name before."""
     stop = builder.stop
     if builder.definition is None and stop is not None and not stop.of_ddl:
-        reason = f"it was blocked before, and its columns are unknown ({stop})"
+        reason = f"it was blocked before, and its columns are unknown ({stop.cause})"
         builder.stop = unsupported_ddl(ddl.commit_ts, ddl.query, reason, can_skip=False)
 
 

@@ -10,6 +10,7 @@ from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.undeclared_types import completed, is_open, may_be
 from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.policy import OnHandleKeyOnly
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
@@ -24,34 +25,43 @@ _BYTES = {
     "bigint": 8,
 }
 """Sizes of MySQL's integer types."""
-UNKNOWN_COLUMNS = (
-    "the table's columns are unknown until its rows tell them: else `ticdc-lake load` an export taken since"
-)
 
 
-def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined: bool) -> str | None:
+def incompatible(detail: str, *ways_out: WayOut) -> StopReason:
+    """Returns the reason of a table that is blocked before rows which it cannot hold."""
+    return StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail, ways_out=ways_out or (WayOut.LOAD_EXPORT,))
+
+
+UNKNOWN_COLUMNS = incompatible("the table's columns are unknown until its rows show them")
+
+
+def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined: bool) -> StopReason | None:
     """Returns why a table with this definition (None: unknown) cannot hold a row group; None if it can.
 
     ``defined``: the definition comes from a statement and is not inferred from the wire.
     """
     is_cut = group.handle_only and group.whole  # a DELETE needs no more than the key
     if is_cut and config.policy(*group.name).on_handle_key_only is OnHandleKeyOnly.BLOCK:
-        return (
-            "a row was too large for a message, which holds its handle key columns only (large-message-handle-option): "
-            "`ticdc-lake load` an export taken since, or set gold.on_handle_key_only to source or null"
+        return incompatible(
+            "a row was too large for a message, which has only its handle key columns (large-message-handle-option)",
+            WayOut.LOAD_EXPORT,
+            WayOut.SET_HANDLE_KEY_POLICY,
         )
     if table is None:
         return UNKNOWN_COLUMNS
     if not table.key and not names_key(table, group):
-        return "the table has no handle key known to the feed: `ticdc-lake load` an export taken since"
+        return incompatible("the table has no handle key known to the feed")
     if (reason := _other_key(table, group, config)) is not None:
-        return f"{reason}: `ticdc-lake load` an export taken since"
+        return incompatible(reason)
     types = {column.name: column.type for column in table.columns}
     columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in group.columns)
-    reason = writer_defects.refusal(columns, config.options, defined=defined)
-    if reason is None and config.external_schemas and _reordered(table, group):
-        reason = writer_defects.refusal_of_order(config.options)
-    return reason or _mismatch(table, group, signs=not (config.flags_may_be_stale and defined))
+    defect = writer_defects.refusal(columns, config.options, defined=defined)
+    if defect is None and config.external_schemas and _reordered(table, group):
+        defect = writer_defects.refusal_of_order(config.options)
+    if defect is not None:
+        return StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=defect)
+    mismatch = _mismatch(table, group, signs=not (config.flags_may_be_stale and defined))
+    return None if mismatch is None else incompatible(mismatch)
 
 
 def names_key(table: Table, group: RowGroup) -> bool:
@@ -117,8 +127,11 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
 
 
 def is_plain_bytes(column: Column, defined: MysqlType) -> bool:
-    """True if rows came without flags and carry a binary column's values as texts (wire.md 8.4)."""
-    unflagged = writer_defects.OPEN_FLAGS in (column.defect or "").split()
+    """True if rows came without flags and carry a binary column's values as texts (wire.md 8.4).
+
+    Only the definition shows that of a table without partitions: a NOT NULL text has no flags either.
+    """
+    unflagged = column.flags == 0 or writer_defects.OPEN_FLAGS in (column.defect or "").split()
     return unflagged and defined.family is Family.BINARY and parse_type(column.type).family is Family.TEXT
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.planning.published_state import Origin, Published
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, BlockingPoint, DdlEvent, keep_earliest
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
@@ -153,16 +153,17 @@ def _ends(later: DdlEvent, ddl: DdlEvent, name: TableName) -> bool:
 
 
 def _point(before: Published, ddl: DdlEvent, tso: int) -> BlockingPoint:
-    way_out = (
-        "`ticdc-lake load` an export taken since; `table resume` goes on without it"
-        if tso == NO_EARLIER_STATE
-        else "`ticdc-lake table resume` follows it from there, or `load` an export taken since"
-    )
+    no_earlier_state = (WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT)
     detail = (
         f"the DDL at {with_time(ddl.commit_ts)} arrived only after the watermark covering it ({before.tso}) was "
-        f"published: {' '.join(ddl.query.split())}; {way_out}"
+        f"published: {' '.join(ddl.query.split())}"
     )
     stop = StopReason(
-        kind=StopKind.LATE_DDL, commit_ts=ddl.commit_ts, query=ddl.query, detail=detail, needs_override=True
+        kind=StopKind.LATE_DDL,
+        detail=detail,
+        ways_out=no_earlier_state if tso == NO_EARLIER_STATE else (WayOut.RESUME, WayOut.LOAD_EXPORT),
+        commit_ts=ddl.commit_ts,
+        query=ddl.query,
+        needs_override=True,
     )
     return BlockingPoint(tso=tso, stop=stop)

@@ -13,11 +13,11 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import MysqlType
 from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.effect import Changed, ConvertedColumn, Rekeyed
+from ticdc_lakehouse.schema.effect import Changed, ColumnConverted, KeyChanged
 from ticdc_lakehouse.schema.names import TableName, fold, spark_names
 from ticdc_lakehouse.schema.partitioned import exchanged
 from ticdc_lakehouse.schema.repeated import is_done
@@ -144,7 +144,7 @@ class TablePlanBuilder:
             return
         changed = change(self.definition.table, statement)
         # Several effects lead through rows that have columns of before and of after.
-        of_columns = [effect for effect in changed.effects if not isinstance(effect, Rekeyed)]
+        of_columns = [effect for effect in changed.effects if not isinstance(effect, KeyChanged)]
         before = self.definition.table.sent if len(of_columns) > 1 else ()
         if (clash := name_clash((*before, *changed.table.sent))) is not None:
             raise ApplyError(clash)
@@ -217,7 +217,8 @@ def _check_keys(changed: Changed, rewrites_key: Callable[[MysqlType], bool]) -> 
     messages."""
     columns = {column.name: column for column in changed.table.columns if column.name in changed.table.key}
     rekeyed = any(
-        isinstance(e, Rekeyed) or (isinstance(e, ConvertedColumn) and e.after.name in columns) for e in changed.effects
+        isinstance(e, KeyChanged) or (isinstance(e, ColumnConverted) and e.after.name in columns)
+        for e in changed.effects
     )
     for column in columns.values():
         if rekeyed and rewrites_key(column.type):
@@ -256,6 +257,6 @@ def unsupported_ddl(
         commit_ts=commit_ts,
         query=query,
         detail=detail,
-        can_skip=can_skip,
+        ways_out=(*((WayOut.SKIP_DDL,) if can_skip else ()), WayOut.LOAD_EXPORT, WayOut.RECREATE),
         needs_override=needs_override,
     )

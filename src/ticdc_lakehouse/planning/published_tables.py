@@ -10,12 +10,10 @@ from ticdc_lakehouse.planning.late_ddls import late_ddl_points
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import TableState
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, earliest
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import names_of
-
-_UNMERGEABLE = "it cannot be merged, since a later DDL changed the table; `ticdc-lake table resume` goes on without it"
 
 
 def published_builder(inputs: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
@@ -67,10 +65,14 @@ def _missed_points(
     groups = [group for group in inputs.window.rows.get(builder.name, ()) if group.last > builder.named_at]
     missed = [g.first for g in groups if (g.first <= changed if is_eventual else g.replayed)]
     if missed:
-        came = "a late row came" if is_eventual else "rows were replayed"
-        outcome = _UNMERGEABLE if is_eventual else "`ticdc-lake table resume` puts them in their place"
-        detail = f"{came} while it was blocked ({state.stop}): {outcome}"
-        stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)
+        came = "a late row came, and a later DDL changed the table" if is_eventual else "rows were replayed"
+        cause = "" if state.stop is None else state.stop.cause
+        stop = StopReason(
+            kind=StopKind.LATE_ROWS,
+            detail=f"while it was blocked ({cause}), {came}",
+            ways_out=(WayOut.RESUME_WITHOUT if is_eventual else WayOut.RESUME,),
+            needs_override=True,
+        )
         yield BlockingPoint(tso=min(missed) - 1, stop=stop)
     before = replace(inputs.before, tables={name: state})
     late = late_ddl_points(before, (ddl for ddl in inputs.window.ddls if ddl.late))

@@ -12,7 +12,7 @@ from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.names import TableName
 
@@ -66,10 +66,15 @@ def restored(dropped_at: int) -> StopReason:
     8.8), no protocol FLASHBACK DATABASE. Nor are the rows known of a table that gold never saw, which got the name."""
     detail = (
         f"its rows go on after TiDB dropped it at {with_time(dropped_at)}, and no CREATE TABLE came: TiDB restored it, "
-        "or gave its name to a table that gold does not have. `ticdc-lake load` goes on from an export taken since; "
-        "DROP and CREATE in TiDB starts the table anew"
+        "or gave its name to a table that gold does not have"
     )
-    return StopReason(kind=StopKind.RESTORED, detail=detail, commit_ts=dropped_at, needs_override=True)
+    return StopReason(
+        kind=StopKind.RESTORED,
+        detail=detail,
+        ways_out=(WayOut.LOAD_EXPORT, WayOut.RECREATE),
+        commit_ts=dropped_at,
+        needs_override=True,
+    )
 
 
 def recoverable_of(builders: Iterable[TablePlanBuilder], name: TableName) -> list[TablePlanBuilder]:

@@ -11,6 +11,7 @@ from operator import attrgetter
 from ticdc_lakehouse.planning.compatibility import (
     UNKNOWN_COLUMNS,
     definition_from_wire,
+    incompatible,
     inconsistent_declarations,
     refusal,
     with_wire_types,
@@ -18,7 +19,7 @@ from ticdc_lakehouse.planning.compatibility import (
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, name_clash
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, RowGroup, earliest
 from ticdc_lakehouse.schema.definition import Table
 
@@ -65,13 +66,13 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
     if misplaced is not None:
         builder.block(misplaced)
         return
-    stop = earliest(_blocking_points(inputs, builder, table, groups, through))
+    point = earliest(_blocking_points(inputs, builder, table, groups, through))
     if table is not None:
-        until = through if stop is None else max(builder.at, stop.tso)
+        until = through if point is None else max(builder.at, point.tso)
         merged = [group for group in groups if group.first <= until]
         builder.merge_rows(until, merged, table, _batches(inputs, builder, merged))
-    if stop is not None:
-        builder.block(stop.stop)
+    if point is not None:
+        builder.block(point.stop)
     elif table is None:  # and it has no rows
         builder.after = through
 
@@ -83,7 +84,7 @@ def merge_rest(inputs: PlanningInput, builder: TablePlanBuilder) -> None:
     merge_until(inputs, builder, inputs.tso)
     if builder.definition is None and builder.stop is None:
         builder.after = at
-        builder.block(builder.awaits_rows or _incompatible(at, UNKNOWN_COLUMNS).stop)
+        builder.block(builder.awaits_rows or UNKNOWN_COLUMNS)
 
 
 def _define_with_wire_types(builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> Table | None:
@@ -126,17 +127,13 @@ def _blocking_points(
     for group in groups:
         reason = refusal(table, group, inputs.config, defined=builder.defined)
         if reason is not None:
-            yield _incompatible(group.first - 1, reason)
+            yield BlockingPoint(tso=group.first - 1, stop=reason)
     conflict = _spelling_conflict(inputs, builder, groups)
     if conflict is not None:
-        yield _incompatible(builder.at, conflict)
+        yield BlockingPoint(tso=builder.at, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=conflict))
     mixed = None if table is None else inconsistent_declarations(table, groups)
     if mixed is not None:
-        yield _incompatible(builder.at, mixed)
-
-
-def _incompatible(tso: int, detail: str) -> BlockingPoint:
-    return BlockingPoint(tso=tso, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail))
+        yield BlockingPoint(tso=builder.at, stop=incompatible(mixed))
 
 
 def _spelling_conflict(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> str | None:
@@ -165,9 +162,14 @@ def _unmergeable_late_rows(
     """Late rows that the table cannot merge, although no earlier state is left to block it at."""
     changed = 0 if builder.definition is None else builder.definition.since
     for group in groups:
-        reason = refusal(table, group, inputs.config, defined=builder.defined)
+        refused = refusal(table, group, inputs.config, defined=builder.defined)
+        cause = None if refused is None else refused.cause
         if group.first <= changed:
-            reason = "a later DDL changed the table"
-        if _late(inputs, builder, group) and reason is not None:
-            detail = f"a late row cannot be merged: {reason}"
-            yield StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)
+            cause = "a later DDL changed the table"
+        if _late(inputs, builder, group) and cause is not None:
+            yield StopReason(
+                kind=StopKind.LATE_ROWS,
+                detail=f"a late row cannot be merged: {cause}",
+                ways_out=(WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT),
+                needs_override=True,
+            )

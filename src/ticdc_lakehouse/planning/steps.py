@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ticdc_lakehouse.planning.compatibility import is_plain_bytes, names_key
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.effect import Effect, RowsGone
+from ticdc_lakehouse.schema.effect import Effect, RowsRemoved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class ExchangeRows:
 
     commit_ts: int
     query: str
-    part: RowsGone
+    part: RowsRemoved
     """The partition's rows."""
     table: Table
     """The definition of both tables apart from the name: TiDB requires equal columns and keys."""

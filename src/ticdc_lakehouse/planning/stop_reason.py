@@ -1,9 +1,12 @@
-"""Why a table is blocked: values to branch on and to store. `StopReason.__str__` makes the sentence for people."""
+"""Why a table is blocked: values to branch on and to store. Sentences for people are made where they are printed, by
+`StopReason.__str__`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 import orjson
 
@@ -39,19 +42,52 @@ class StopKind(StrEnum):
     """It was blocked when TiDB dropped it, so its rows at the DROP are unknown."""
 
 
+class WayOut(StrEnum):
+    """What an operator can do to unblock a table."""
+
+    SKIP_DDL = "skip_ddl"
+    LOAD_EXPORT = "load_export"
+    RECREATE = "recreate"
+    RESUME = "resume"
+    RESUME_WITHOUT = "resume_without"
+    SET_HANDLE_KEY_POLICY = "set_handle_key_policy"
+    ASK_TIDB_AGAIN = "ask_tidb_again"
+    REPLAY_OR_DISMISS = "replay_or_dismiss"
+    AWAIT_SCHEMA = "await_schema"
+    LOAD_AND_DISMISS = "load_and_dismiss"
+
+
+_TEXTS: Mapping[WayOut, str] = MappingProxyType(
+    {
+        WayOut.SKIP_DDL: "`ticdc-lake table skip-ddl` skips it",
+        WayOut.LOAD_EXPORT: "`ticdc-lake load` goes on from an export taken since",
+        WayOut.RECREATE: "DROP and CREATE in TiDB starts the table anew",
+        WayOut.RESUME: "`ticdc-lake table resume` goes back and applies what came late",
+        WayOut.RESUME_WITHOUT: "`ticdc-lake table resume` goes on without what came late",
+        WayOut.SET_HANDLE_KEY_POLICY: "gold.on_handle_key_only: source reads such rows from TiDB, null leaves NULLs",
+        WayOut.ASK_TIDB_AGAIN: "the next run asks TiDB again",
+        WayOut.REPLAY_OR_DISMISS: "`ticdc-lake quarantine list` shows it, `replay` and `dismiss` end it",
+        WayOut.AWAIT_SCHEMA: "the run that brings its schema decodes it: TiCDC sends that by itself if "
+        "send-bootstrap-interval-in-sec and send-bootstrap-in-msg-count are above 0",
+        WayOut.LOAD_AND_DISMISS: "if a DDL changed the table since, its schema may never come: `load` an export taken "
+        "since, and dismiss the message",
+    }
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopReason:
     """Why a table is blocked."""
 
     kind: StopKind
     detail: str = ""
-    """The cause: a column, a row, a message."""
+    """What caused it: a column, a row, a message. Names the way out only where that is a setting of this cause."""
+    ways_out: tuple[WayOut, ...] = ()
+    """What unblocks the table, the best first. An unsupported DDL that creates the table cannot be skipped."""
     commit_ts: int | None = None
     """commit_ts of the unsupported DDL or of the DROP."""
     query: str | None = None
     """Text of the unsupported DDL."""
-    can_skip: bool = False
-    """True if skipping the DDL unblocks the table; False where the DDL creates it."""
     needs_override: bool = False
     """True if the table stays blocked until an override; False if the next run tries again."""
     named_at: int | None = None
@@ -70,13 +106,21 @@ class StopReason:
     def from_json(text: str) -> StopReason:
         """Inverse of `to_json`."""
         members = orjson.loads(text)
-        return StopReason(**{**members, "kind": StopKind(members["kind"])})
+        ways_out = tuple(map(WayOut, members["ways_out"]))
+        return StopReason(**{**members, "kind": StopKind(members["kind"]), "ways_out": ways_out})
 
-    def __str__(self) -> str:
-        """One line for people: what happened, and the ways out unless the detail names them."""
+    @property
+    def can_skip(self) -> bool:
+        """True if skipping the DDL unblocks the table."""
+        return WayOut.SKIP_DDL in self.ways_out
+
+    @property
+    def cause(self) -> str:
+        """What happened, in one line without the ways out: another reason may quote it."""
         match self.kind:
             case StopKind.UNSUPPORTED_DDL | StopKind.AMBIGUOUS_TABLE | StopKind.AWAITS_ROWS:
-                return _unsupported_ddl(self)
+                at, query = with_time(self.commit_ts or 0), " ".join((self.query or "").split())
+                return f"unsupported DDL at {at}: {self.detail}: {query}"
             case StopKind.DROPPED:
                 return f"TiDB dropped it at {self.commit_ts} (on_drop: keep)"
             case StopKind.NOT_IN_GOLD:
@@ -84,12 +128,7 @@ class StopReason:
             case _:
                 return self.detail
 
-
-def _unsupported_ddl(stop: StopReason) -> str:
-    ways_out = [
-        *(["`ticdc-lake table skip-ddl` skips it"] if stop.can_skip else []),
-        "`ticdc-lake load` goes on from an export taken since",
-        "DROP and CREATE in TiDB starts the table anew",
-    ]
-    at, query = with_time(stop.commit_ts or 0), " ".join((stop.query or "").split())
-    return f"unsupported DDL at {at}: {stop.detail}: {query}; ways out: {'; '.join(ways_out)}"
+    def __str__(self) -> str:
+        """One line for people: the cause and the ways out."""
+        ways_out = "; ".join(_TEXTS[way_out] for way_out in self.ways_out)
+        return f"{self.cause}; ways out: {ways_out}" if ways_out else self.cause

@@ -45,10 +45,20 @@ from ticdc_lakehouse.schema.statement import (
     is_of_all_tables,
 )
 
-MOVED = (
-    "gold.schema gives the new name another schema, and no catalog moves a table: its rows are not there. "
-    "`ticdc-lake load` an export taken since"
+_EXPORT_TOO_CLOSE = "the export of the table was taken seconds before this DDL and may have rows from after it"
+_KEYLESS_BEFORE = (
+    "gold did not know the table: it had no primary key, and TiCDC sends neither the CREATE TABLE nor the rows of a "
+    "table without a key, so its earlier rows are unknown"
 )
+_FIRST_KEY = (
+    "the table had no key that could be its handle key, and TiCDC sends no row of such a table, so its earlier rows "
+    "are unknown"
+)
+_RENAMED_WHILE_BLOCKED = (
+    "the table was blocked when it was renamed out of a database that the text does not name: rows under its new name "
+    "may be published already"
+)
+_OTHER_SCHEMA = "gold.schema gives the new name another schema, and no catalog moves a table: it starts without rows"
 
 
 def apply_ddl(tables: WindowTables, ddl: DdlEvent, statement: Statement) -> None:
@@ -109,7 +119,7 @@ def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
     for builder in tables.affected(ddl, (name,)):
         if builder.may_include(ddl):
             merge_until(tables.inputs, builder, ddl.commit_ts)
-            block_unless_skipped(tables.inputs, ddl, builder, unsupported(ddl, _UNCERTAIN))
+            block_unless_skipped(tables.inputs, ddl, builder, unsupported(ddl, _EXPORT_TOO_CLOSE))
             continue
         was_blocked = builder.stop is not None
         merge_until(tables.inputs, builder, ddl.commit_ts)
@@ -122,7 +132,7 @@ def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
 
 def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
     if adds_primary_key(statement) and not ddl.late and tables.builders.named(statement.name) is None:
-        tables.block_named(ddl, (statement.name,), unsupported(ddl, _WITHOUT_KEY))
+        tables.block_named(ddl, (statement.name,), unsupported(ddl, _KEYLESS_BEFORE))
     for builder in tables.affected(ddl, (statement.name,)):
         if not statement.of_indexes:
             merge_until(tables.inputs, builder, ddl.commit_ts)
@@ -130,7 +140,7 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
             skip(ddl, builder)
             continue
         if builder.may_include(ddl) and (removes_rows(statement) or swaps_names(statement)):
-            builder.block(unsupported(ddl, _UNCERTAIN))
+            builder.block(unsupported(ddl, _EXPORT_TOO_CLOSE))
             continue
         if adds_unnamed_key(statement) and builder.has_effect_of(ddl, statement):
             builder.record_ddl(ddl)
@@ -212,7 +222,7 @@ def _rename_unqualified(tables: WindowTables, ddl: DdlEvent, old: TableName, new
     for builder in tables.affected(ddl, candidates) if candidates[0] != old else ():
         if builder.stop is not None or not tables.is_new(ddl):
             merge_until(tables.inputs, builder, ddl.commit_ts)
-            builder.block(unsupported(ddl, _MOVED_WHILE_BLOCKED, can_skip=False))
+            builder.block(unsupported(ddl, _RENAMED_WHILE_BLOCKED, can_skip=False))
     _rename_one(tables, ddl, candidates[0], new)
 
 
@@ -251,7 +261,7 @@ def _leave_schema(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder
     tables.builders.remove(builder)
     moved = tables.begin_at(ddl, new, None)
     if moved is not None:
-        moved.block(unsupported(ddl, MOVED, can_skip=False))
+        moved.block(unsupported(ddl, _OTHER_SCHEMA, can_skip=False))
 
 
 def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition) -> None:
@@ -276,7 +286,7 @@ def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition)
         tables.block_named(ddl, names, unsupported(ddl, "the other table skips it"))
         return
     if any(builder.may_include(ddl) for builder in builders):
-        tables.block_named(ddl, names, unsupported(ddl, _UNCERTAIN))
+        tables.block_named(ddl, names, unsupported(ddl, _EXPORT_TOO_CLOSE))
         return
     try:
         step = exchange_step(ddl, statement.partition, builders)
@@ -319,26 +329,6 @@ def _block_unread(tables: WindowTables, ddl: DdlEvent, statement: Unread) -> Non
     elif statement.database is not None:
         names = [builder.name for builder in tables.of_database(ddl, statement.database)]
     tables.block_named(ddl, names, unsupported(ddl, statement.reason))
-
-
-_UNCERTAIN = (
-    "the export that the table is of was taken so shortly before that it may have rows of after: export it again"
-)
-
-_WITHOUT_KEY = (
-    "gold did not know the table: it had no primary key, and TiCDC sends neither the CREATE TABLE nor the rows of a "
-    "table without a key, so its rows from before are unknown"
-)
-
-_FIRST_KEY = (
-    "it had no key that could be its handle key, and TiCDC sends no row of such a table, so its rows from before are "
-    "unknown"
-)
-
-_MOVED_WHILE_BLOCKED = (
-    "it was blocked when it came from a database that the text does not name: rows of its new name may be published "
-    "already"
-)
 
 
 def _leaves_schema(builder: TablePlanBuilder, view: str) -> bool:

@@ -23,14 +23,12 @@ from ticdc_lakehouse.planning.recovery import (
     unknown_table,
 )
 from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, remaining_groups
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
 from ticdc_lakehouse.schema.computed_default import without_old_rows
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import RenameTables
-
-_LACKING = "`ticdc-lake load` an export taken since; `table resume` goes on without them"
 
 
 class WindowTables:
@@ -283,6 +281,7 @@ def _lacks_rows(stop: StopReason | None, name: TableName) -> StopReason:
         stop.kind in (StopKind.DROPPED, StopKind.LATE_ROWS) or (stop.of_ddl and not stop.can_skip)
     ):
         return stop
-    blocked = "" if stop is None else f" while it was blocked ({stop})"
+    blocked = "" if stop is None else f" while it was blocked ({stop.cause})"
     detail = f"rows arrived late under the name that it had before, {name}{blocked}"
-    return StopReason(kind=StopKind.LATE_ROWS, detail=f"{detail}: {_LACKING}", needs_override=True)
+    ways_out = (WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT)
+    return StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=ways_out, needs_override=True)

@@ -97,7 +97,8 @@ def read_drop_index(tokens: Tokens, database: str | None) -> Statement:
 
 
 def _read_exchange(tokens: Tokens, name: TableName, database: str | None, *, is_qualified: bool) -> ExchangePartition:
-    """The database of the event is that of the plain table, but in Simple (wire.md 8.7)."""
+    """Passes the rest of EXCHANGE PARTITION. The database of the event is that of the plain table, except in Simple
+    (wire.md 8.7)."""
     partition = tokens.name()
     tokens.expect("WITH", "TABLE")
     plain_is_qualified = tokens.word(1) == "."
@@ -110,7 +111,7 @@ def _read_exchange(tokens: Tokens, name: TableName, database: str | None, *, is_
 
 
 def _read_target(tokens: Tokens, name: TableName, database: str | None, *, is_qualified: bool) -> RenameTables:
-    """A new name without a database is of the session's, which the event has."""
+    """Passes RENAME TO. A new name without a database is in the session's, which the event has."""
     tokens.expect("RENAME")
     tokens.take_any("TO", "AS", "=")
     to_is_qualified = tokens.word(1) == "."
@@ -121,8 +122,8 @@ def _read_target(tokens: Tokens, name: TableName, database: str | None, *, is_qu
 
 
 def rename_of_unqualified(old: TableName, new: TableName) -> RenameTables:
-    """The rename of a table whose old name stands without a database, and whose new name with one. That of the event is
-    the new one's where TiCDC's classic writer sent it."""
+    """Returns the rename of a table whose old name stands without a database, and whose new name with one. The event's
+    database is that of the new name where TiCDC's classic writer sent it."""
     return RenameTables(pairs=((old, new),), unqualified=fold(old.database) == fold(new.database))
 
 
@@ -276,12 +277,13 @@ def _read_coalesce(tokens: Tokens) -> ResizeHash:
 
 
 def _partitioning_comes(tokens: Tokens) -> bool:
-    """Whether an action comes before which there may be no comma."""
+    """True if an action comes before which there may be no comma."""
     return tokens.comes("PARTITION", "BY") or tokens.comes("REMOVE", "PARTITIONING")
 
 
 def _skip_option(tokens: Tokens) -> None:
-    """Up to the next action: options may have commas of their own before strings (``LOCATION LABELS "a", "b"``)."""
+    """Passes everything up to the next action: options may have commas of their own before strings (``LOCATION LABELS
+    "a", "b"``)."""
     while True:
         while not tokens.ended and tokens.word() != "," and not _partitioning_comes(tokens):
             refuse_binary(tokens)

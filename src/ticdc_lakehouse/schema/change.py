@@ -9,7 +9,15 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
-from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed
+from ticdc_lakehouse.schema.effect import (
+    Changed,
+    ColumnAdded,
+    ColumnConverted,
+    ColumnDropped,
+    ColumnRenamed,
+    Effect,
+    KeyChanged,
+)
 from ticdc_lakehouse.schema.key import (
     added,
     free_name,
@@ -44,7 +52,7 @@ _Step = tuple[Table, tuple[Effect, ...]]
 
 
 def change(table: Table, statement: AlterTable) -> Changed:
-    """The table after the statement, and what becomes of its rows.
+    """Returns the table after the statement, and what becomes of its rows.
 
     Names are compared as MySQL does, without regard to case. Raises ApplyError, with the reason, for what cannot be
     followed: a value that TiDB computed, rows of a partition that are unknown, a column that is not there.
@@ -61,30 +69,30 @@ def change(table: Table, statement: AlterTable) -> Changed:
     if key != table.key or positions != _key_positions(table):
         table = replace(table, key=key)
         _check_known(table, key)
-        effects.append(Rekeyed(key=key))
+        effects.append(KeyChanged(key=key))
     if not all_keys_known:  # an ADD PRIMARY KEY does not say which other keys there are
         table = replace(table, keys=None)
     return Changed(table=table, effects=tuple(effects))
 
 
 def renumbered(table: Table, statement: AlterTable) -> Table:
-    """The table with the names that a statement gives the numbers of an ENUM or SET, and nothing else of it: rows that
-    follow have the numbers alone."""
+    """Returns the table with the names that a statement defines for the numbers of an ENUM or SET, and nothing else of
+    it: rows that follow have only the numbers."""
     for given in _given(statement):
         table = replace(table, columns=tuple(_with_names(column, given) for column in table.columns))
     return table
 
 
 def undeclared_retyped(table: Table, statement: AlterTable) -> str | None:
-    """The first column whose type messages do not declare and to which a statement gives another one: rows that follow
-    are read by it. None if there is none."""
+    """Returns the first column whose type messages do not declare and to which a statement gives another one: rows that
+    follow are read by it. None if there is none."""
     types = {fold(column.name): column.type for column in table.columns if column.open}
     other = (c.name for c in _given(statement) if fold(c.name) in types and not same_type(types[fold(c.name)], c.type))
     return next(other, None)
 
 
 def _given(statement: AlterTable) -> list[ColumnDefinition]:
-    """The columns that a statement describes."""
+    """Returns the columns that a statement describes."""
     return [action.column for action in statement.actions if isinstance(action, AddColumn | ModifyColumn)]
 
 
@@ -95,8 +103,8 @@ def _with_names(column: ColumnDefinition, given: ColumnDefinition) -> ColumnDefi
 
 
 def _resolved(table: Table, actions: Sequence[Action]) -> list[Action]:
-    """The actions as TiDB takes them when the statement begins: without those that IF EXISTS or IF NOT EXISTS makes
-    idle, and keys with their names, which the other actions do not change; foreign keys likewise."""
+    """Returns the actions as TiDB takes them when the statement begins: without those that IF EXISTS or IF NOT EXISTS
+    makes idle, and keys with their names, which the other actions do not change; foreign keys likewise."""
     if (unknown := unknown_index(table, actions)) is not None:
         raise ApplyError(
             f"index `{unknown}`: the table's definition has none of this name, and the handle key may depend on it: "
@@ -131,14 +139,14 @@ def _has_column(table: Table, name: str) -> bool:
 
 
 def _indexes(table: Table) -> list[Key]:
-    """The keys and indexes that TiDB looks through for a foreign key of ALTER TABLE: a clustered primary key of one
-    integer column is not among them."""
+    """Returns the keys and indexes that TiDB looks through for a foreign key of ALTER TABLE: a clustered primary key of
+    one integer column is not among them."""
     integers = {fold(column.name) for column in table.columns if column.type.family is Family.INTEGER}
     return [k for k in table.keys or () if not (k.primary and len(k.columns) == 1 and fold(k.columns[0]) in integers)]
 
 
 def _key_positions(table: Table) -> list[int]:
-    """For each value in a key's text the position of its column in the key."""
+    """Returns the position in the key of each value's column, in the order of the values in a key's text."""
     return [table.key.index(name) for name in table.key_text_columns]
 
 
@@ -177,14 +185,14 @@ def _add_column(table: Table, action: AddColumn) -> _Step:
         if action.lenient:  # another action of the statement added it
             return table, ()
         raise ApplyError(f"ADD COLUMN `{column.name}`: the table has that column already")
-    effects = () if column.virtual else (Added(column=column, value=_first_value(action)),)
+    effects = () if column.virtual else (ColumnAdded(column=column, value=_first_value(action)),)
     first = f"of {column.pending.since}" if column.pending else effects[0].value if effects else None
     columns = _placed(table.columns, replace(column, first=first), action.position, len(table.columns))
     return replace(table, columns=columns), effects
 
 
 def _first_value(action: AddColumn) -> str | None:
-    """What rows have in the column that were there before it."""
+    """Returns what rows have in the column that were there before it."""
     column = action.column
     if action.computed is not None:
         raise ApplyError(f"ADD COLUMN `{column.name}`: its value in old rows is not known: {action.computed.reason}")
@@ -209,11 +217,11 @@ def _drop_column(table: Table, action: DropColumn) -> _Step:
         )
     keys = None if table.keys is None else tuple(_keys_without(table.keys, column.name))
     columns = table.columns[:at] + table.columns[at + 1 :]
-    return replace(table, columns=columns, keys=keys), () if column.virtual else (Dropped(column=column),)
+    return replace(table, columns=columns, keys=keys), () if column.virtual else (ColumnDropped(column=column),)
 
 
 def _keys_without(keys: tuple[Key, ...], column: str) -> Iterator[Key]:
-    """A key goes with its last column."""
+    """Yields the keys without the column. A key goes with its last column."""
     for key in keys:
         names = tuple(name for name in key.columns if not _same(name, column))
         if names or not key.columns:
@@ -229,12 +237,12 @@ def _rename_column(table: Table, action: RenameColumn) -> _Step:
         return table, ()
     renamed = _renamed(table, column.name, action.new)
     columns = _replaced(table.columns, at, replace(column, name=action.new))
-    effects = () if column.virtual else (Renamed(old=column.name, new=action.new),)
+    effects = () if column.virtual else (ColumnRenamed(old=column.name, new=action.new),)
     return replace(renamed, columns=columns), effects
 
 
 def _renamed(table: Table, old: str, new: str) -> Table:
-    """Keys and partitions with a column's new name."""
+    """Returns the table whose keys and partitions have a column's new name."""
 
     def names(columns: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(new if _same(name, old) else name for name in columns)
@@ -258,12 +266,13 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     )
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not (before.sized and same_type(before.type, after.type)):
-        effects = (*effects, ConvertedColumn(before=before, after=after))
+        effects = (*effects, ColumnConverted(before=before, after=after))
     return replace(table, columns=columns), effects
 
 
 def _change_key(table: Table, action: AddKey | AddForeignKey | DropKey | RenameKey) -> Table:
-    """Of a table whose keys are not known only a primary key says what the handle key is."""
+    """Adds, drops or renames a key. Where a table's keys are not known, only a primary key shows what the handle key
+    is."""
     match action:
         case AddKey():
             return _add_key(table, action)
@@ -299,7 +308,7 @@ def _add_key(table: Table, action: AddKey) -> Table:
 def _placed(
     columns: tuple[ColumnDefinition, ...], column: ColumnDefinition, position: Position | None, at: int
 ) -> tuple[ColumnDefinition, ...]:
-    """The columns with one more: where ``position`` says, else at the place ``at``."""
+    """Returns the columns with one more: where ``position`` says, else at the place ``at``."""
     if position is not None:
         names = [fold(other.name) for other in columns]
         if position.after is not None and fold(position.after) not in names:
@@ -324,12 +333,12 @@ def _same(one: str, other: str) -> bool:
 
 
 def _apart(actions: Sequence[Action]) -> tuple[Action, ...]:
-    """The actions so that they can be done one after the other.
+    """Returns the actions so that they can be done one after the other.
 
     In the text old names are those of the table before it. So a column whose name another action takes before its own
     action is reached goes out of the way first: ``RENAME COLUMN a TO b, RENAME COLUMN b TO a``.
 
-    TiDB leaves a name alone that would change in case alone (``RenameColumn`` of its executor); CHANGE and MODIFY
+    TiDB keeps a name that would change only in case (``RenameColumn`` of its executor); CHANGE and MODIFY
     spell it anew.
     """
     actions = [a for a in actions if not (isinstance(a, RenameColumn) and _same(a.old, a.new))]

@@ -47,7 +47,7 @@ class ColumnText:
     character_bytes: int = 4
     """Most bytes of a character in its character set."""
     new: bool = True
-    """Whether the table gets it: MODIFY and CHANGE describe one that it has."""
+    """True if the table gets it: MODIFY and CHANGE describe one that it has."""
 
     @property
     def definition(self) -> ColumnDefinition:
@@ -86,8 +86,9 @@ def _read_type(tokens: Tokens) -> MysqlType:
 
 
 def _long_enough(kind: MysqlType, character_bytes: int) -> MysqlType:
-    """``TEXT(n)`` and ``BLOB(n)`` are the smallest type that has room for them (TiDB's ``adjustBlobTypesFlen``). Of a
-    table or database with another character set than utf8mb4 the name may be another; no value depends on it."""
+    """Returns the smallest type that has room for ``TEXT(n)`` or ``BLOB(n)`` (TiDB's ``adjustBlobTypesFlen``), and
+    other types as they are. In a table or database with another character set than utf8mb4 the name may be another; no
+    value depends on it."""
     if kind.name not in ("text", "blob") or not kind.size:
         return kind
     length = kind.size[0] * (character_bytes if kind.name == "text" else 1)
@@ -95,7 +96,7 @@ def _long_enough(kind: MysqlType, character_bytes: int) -> MysqlType:
 
 
 def _read_elements(tokens: Tokens) -> MysqlType:
-    """ENUM and SET, the names in single quotes as TiDB writes them."""
+    """Passes ENUM and SET; the names are in single quotes as TiDB writes them."""
     name, quoted = tokens.name(), []
     for part in tokens.brackets().parts():
         quoted.append("'{}'".format(part.element().replace("\\", "\\\\").replace("'", "''")))
@@ -163,7 +164,7 @@ def _uncertain(literal: Literal, kind: MysqlType, text: str) -> ComputedDefault:
 
 
 def _skip_expression(tokens: Tokens) -> None:
-    """``CURRENT_TIMESTAMP(3)``, ``NEXT VALUE FOR s``, ``(anything)``."""
+    """Passes ``CURRENT_TIMESTAMP(3)``, ``NEXT VALUE FOR s``, ``(anything)``."""
     if tokens.take("NEXT", "VALUE", "FOR"):
         tokens.table_name("")
     elif tokens.word() == "(":
@@ -175,8 +176,8 @@ def _skip_expression(tokens: Tokens) -> None:
 
 
 def _read_auto_increment(tokens: Tokens, column: ColumnText) -> None:
-    """TiDB makes a new column NOT NULL then (``buildColumnAndConstraint``), but not one that is modified
-    (``ProcessModifyColumnOptions``)."""
+    """Passes AUTO_INCREMENT. TiDB makes a new column NOT NULL then (``buildColumnAndConstraint``), but not one that is
+    modified (``ProcessModifyColumnOptions``)."""
     tokens.expect("AUTO_INCREMENT")
     if column.new:
         column.nullable = False
@@ -204,7 +205,7 @@ def _read_generated(tokens: Tokens, column: ColumnText) -> None:
 
 
 def _read_character_set(tokens: Tokens, column: ColumnText) -> None:
-    """Texts arrive in UTF-8 in every character set and collation; ``binary`` changes the column's type."""
+    """Passes a character set or collation. Texts arrive in UTF-8 in every one; ``binary`` changes the column's type."""
     if not tokens.take_any("CHARSET", "COLLATE"):
         tokens.expect("CHARACTER", "SET")
     tokens.take("=")
@@ -215,7 +216,7 @@ def _read_character_set(tokens: Tokens, column: ColumnText) -> None:
 
 
 def _skip_on(tokens: Tokens) -> None:
-    """``ON UPDATE CURRENT_TIMESTAMP(3)``, ``ON DELETE SET NULL``."""
+    """Passes ``ON UPDATE CURRENT_TIMESTAMP(3)``, ``ON DELETE SET NULL``."""
     tokens.expect("ON")
     if not tokens.take_any("UPDATE", "DELETE"):
         raise tokens.unreadable("UPDATE or DELETE")

@@ -1,7 +1,7 @@
 """ADD COLUMN with a DEFAULT whose value the text does not show.
 
 TiDB gives all old rows one value, of the moment at which the statement ran or in the zone of its session, and sends
-neither. What gold does is a policy (`OnComputedDefault`); docs/ddl.md has the whole of it.
+neither. What gold does is a policy (`OnComputedDefault`); docs/computed-defaults.md describes it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class OldRows:
 
 
 def with_old_rows(statement: AlterTable, commit_ts: int, old_rows: OldRows) -> AlterTable:
-    """The statement with what old rows get in the columns that it adds: a certain value, or one that is pending.
+    """Returns the statement with what old rows get in the columns that it adds: a certain value, or one that is
+    pending.
 
     Columns for which the policy is to block, and generated ones, stay as they are.
     """
@@ -56,8 +57,8 @@ def _resolved(action: Action, commit_ts: int, old_rows: OldRows) -> Action:
 
 
 def _certain(computed: ComputedDefault, old_rows: OldRows) -> str | None:
-    """The text, in the feed's zone, of a TIMESTAMP that is given in a session's zone which is known. None also for a
-    time that the feed's zone has twice: its text would not show which."""
+    """Returns the text, in the feed's zone, of a TIMESTAMP that is written in a session's zone which is known. None
+    also for a time that the feed's zone has twice: its text would not show which."""
     if computed.local_time is None or old_rows.ddl_time_zone is None:
         return None
     session, feed = ZoneInfo(old_rows.ddl_time_zone), ZoneInfo(old_rows.time_zone)
@@ -70,8 +71,8 @@ def _certain(computed: ComputedDefault, old_rows: OldRows) -> str | None:
 
 
 def _estimate(column: ColumnDefinition, computed: ComputedDefault, commit_ts: int, old_rows: OldRows) -> str | None:
-    """The commit's time, cut to the column's digits; a TIMESTAMP's text as of the feed's zone. None for any other
-    expression."""
+    """Returns the commit's time, cut to the column's digits; a TIMESTAMP's text as of the feed's zone. None for any
+    other expression."""
     if computed.by is not Computation.CLOCK:
         return computed.local_time
     is_timestamp = column.type.family is Family.TIMESTAMP
@@ -82,16 +83,16 @@ def _estimate(column: ColumnDefinition, computed: ComputedDefault, commit_ts: in
 
 
 def pending_columns(table: Table) -> tuple[ColumnDefinition, ...]:
-    """The columns whose value in old rows is not known."""
+    """Returns the columns whose value in old rows is not known."""
     return tuple(column for column in table.columns if column.pending is not None)
 
 
 def settled(table: Table, learned: Collection[PendingDefault]) -> Table:
-    """The definition when these values are known."""
+    """Returns the definition when these values are known."""
     columns = tuple(replace(c, pending=None) if c.pending in learned else c for c in table.columns)
     return table if columns == table.columns else replace(table, columns=columns)
 
 
 def without_old_rows(table: Table) -> Table:
-    """The definition for a table that begins empty."""
+    """Returns the definition for a table that begins empty."""
     return settled(table, [column.pending for column in table.columns if column.pending is not None])

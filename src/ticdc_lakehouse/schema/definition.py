@@ -40,20 +40,21 @@ class ColumnDefinition:
     defect: str | None = None
     """What may be wrong with values of the feed's, as messages say (``event.Column``)."""
     open: bool = False
-    """Whether messages leave its type open, so that its texts are the wire's own (Debezium)."""
+    """True if messages leave its type open, so that its texts are the wire's own (Debezium)."""
     pending: PendingDefault | None = None
     """Set while the value of rows from before its ADD COLUMN is not known."""
     first: str | None = None
     """What TiDB shows in rows from before its ADD COLUMN that were not written since (the column's origin default),
-    where that is not NULL: a value's text, or of one that is not known a mark which CREATE TABLE … LIKE alone copies.
+    where that is not NULL: a value's text, or of one that is not known a mark which only CREATE TABLE … LIKE copies.
     None also where messages, an export or the ``schema_file`` made the definition: they do not tell."""
     sized: bool = True
-    """False if messages alone tell its type, and not how many digits its values have after the point, or how long they
+    """False if only messages tell its type, and not how many digits its values have after the point, or how long they
     are: most protocols call a DATETIME(3) ``datetime``, and a CHAR(9) ``char``, which is CHAR(1) in a statement."""
 
     @property
     def has_unknown_digits(self) -> bool:
-        """Whether how many digits the texts of its values have is not known: of a moment messages do not tell it."""
+        """True if the number of digits in the texts of its values is not known: for a moment messages do not tell
+        it."""
         return not self.sized and self.type.family in (Family.DATETIME, Family.TIMESTAMP)
 
 
@@ -66,11 +67,11 @@ class Key:
     columns: tuple[str, ...]
     """None of an index of expressions."""
     unique: bool = True
-    """Whether it can be the handle key: not an index, nor a key of expressions."""
+    """True if it can be the handle key: not an index, nor a key of expressions."""
 
     @property
     def primary(self) -> bool:
-        """Whether it is the primary key."""
+        """True if it is the primary key."""
         return self.name.upper() == "PRIMARY"
 
 
@@ -123,7 +124,8 @@ class Table:
         return TableName(self.database, self.table)
 
     def named(self, name: TableName) -> Table:
-        """The same under another name: a table that is renamed while it is blocked has that of its last state here."""
+        """Returns the table under another name: a table that is renamed while it is blocked has the name of its last
+        state here."""
         return replace(self, database=name.database, table=name.table)
 
     @property
@@ -132,18 +134,18 @@ class Table:
         return tuple(key_order(self.key))
 
     def is_part_of_key(self, names: Set[str]) -> bool:
-        """Whether columns are what rows have of a unique key with virtual columns, which they lack: ticdc takes such a
+        """True if columns are what rows have of a unique key with virtual columns, which they lack: ticdc takes such a
         key where there is no primary key, and the other columns are not unique."""
         return any(key & self._virtual and key - self._virtual == names for key in self._unique_keys)
 
     def is_unique_key(self, names: Set[str]) -> bool:
-        """Whether columns are what rows have of a unique key. Of several of one size TiCDC takes the one with the
+        """True if columns are what rows have of a unique key. Of several of one size TiCDC takes the one with the
         lowest number, and TiDB gives a key another number where MODIFY rewrites it: no definition shows it."""
         return any(key - self._virtual == names for key in self._unique_keys)
 
     @property
     def names_rows(self) -> bool:
-        """Whether TiCDC can name rows by a key, and so sends them: by the handle key, or by what they have of a unique
+        """True if TiCDC can name rows by a key, and so sends them: by the handle key, or by what they have of a unique
         key with virtual columns."""
         return bool(self.key) or any(key & self._virtual for key in self._unique_keys)
 
@@ -167,8 +169,8 @@ class Table:
 
 
 def handle_key(columns: Iterable[ColumnDefinition], keys: Iterable[Key]) -> tuple[str, ...]:
-    """The key that TiCDC chooses: the primary key, else of the unique keys without columns that may be NULL or are
-    virtual that of the fewest columns, of those the oldest; else none.
+    """Returns the key that TiCDC chooses: the primary key, else of the unique keys without columns that may be NULL or
+    are virtual that of the fewest columns, of those the oldest; else none.
 
     Source: tiflow ``cdc/model/schema_storage.go``, findHandleIndex; wire.md 1.2.5.
     """
@@ -179,7 +181,7 @@ def handle_key(columns: Iterable[ColumnDefinition], keys: Iterable[Key]) -> tupl
 
 
 def table_to_json(table: Table) -> str:
-    """The definition as one JSON text."""
+    """Returns the definition as one JSON text."""
     columns = [
         {"name": c.name, "type": c.type.text, "nullable": c.nullable, "virtual": c.virtual, "by": c.by}
         | ({} if c.defect is None else {"defect": c.defect})
@@ -220,7 +222,8 @@ def _column_from(members: dict[str, Any]) -> ColumnDefinition:
 
 
 def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> Table:
-    """The definition as far as a row message shows it: types without lengths, keys only where the wire names them."""
+    """Returns the definition as far as a row message shows it: types without lengths, keys only where the wire names
+    them."""
     sized = any(parse_type(column.type).size for column in columns)
     return Table(
         database=database,
@@ -236,7 +239,8 @@ _WITH_LENGTH = ("char", "binary", "bit")
 
 
 def _column_from_wire(column: Column, *, sized: bool) -> ColumnDefinition:
-    """``sized``: messages tell the sizes of types, so that a type without one has none."""
+    """Returns the definition of a column of messages. ``sized``: messages tell the sizes of types, so that a type
+    without one has none."""
     kind = parse_type(column.type)
     sized = sized or not (kind.family in _WITH_DIGITS or kind.name in _WITH_LENGTH)
     return ColumnDefinition(name=column.name, type=kind, by=column.by, defect=column.defect, sized=sized)

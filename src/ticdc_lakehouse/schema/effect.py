@@ -8,7 +8,7 @@ from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Added:
+class ColumnAdded:
     """Rows get a column."""
 
     column: ColumnDefinition
@@ -17,7 +17,7 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filled:
+class ColumnFilled:
     """The value of a pending column is known: rows that were not written since its ADD COLUMN get it."""
 
     column: ColumnDefinition
@@ -27,14 +27,14 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
+class ColumnDropped:
     """Rows lose a column."""
 
     column: ColumnDefinition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renamed:
+class ColumnRenamed:
     """A column gets another name."""
 
     old: str
@@ -42,23 +42,23 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConvertedColumn:
+class ColumnConverted:
     """A column gets another type, and TiDB converts the values that rows have (it sends no row for that)."""
 
     before: ColumnDefinition
     after: ColumnDefinition
-    """Of the same name: a CHANGE that renames as well is a Renamed, then a ConvertedColumn."""
+    """The new column, of the same name: a CHANGE that renames as well is a ColumnRenamed, then a ColumnConverted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rekeyed:
+class KeyChanged:
     """The handle key becomes another, or its text has the values in another order."""
 
     key: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowsGone:
+class RowsRemoved:
     """Rows of one partition go; all rows if neither bounds nor values nor a remainder are given.
 
     RANGE: ``low`` ≤ x < ``high`` (None: no bound; with no ``low``, NULL as well). LIST: x is in
@@ -74,7 +74,7 @@ class RowsGone:
     remainder: tuple[int, int] | None = None
 
 
-Effect = Added | Filled | Dropped | Renamed | ConvertedColumn | Rekeyed | RowsGone
+Effect = ColumnAdded | ColumnFilled | ColumnDropped | ColumnRenamed | ColumnConverted | KeyChanged | RowsRemoved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ _NOT_RESERVED = ("VECTOR", "COLUMNAR", "HYBRID")
 
 
 def is_key(tokens: Tokens) -> bool:
-    """Whether a key, index or constraint comes next. A column may bear such a word as its name, those that are reserved
+    """True if a key, index or constraint comes next. A column may bear such a word as its name, those that are reserved
     in quotes."""
     return tokens.word() in _WORDS and (tokens.word() not in _NOT_RESERVED or tokens.word(1) in ("INDEX", "KEY"))
 
@@ -61,9 +61,9 @@ def _read_foreign_key(tokens: Tokens, constraint: str | None) -> AddForeignKey:
 
 
 def read_key_columns(tokens: Tokens, key: AddKey) -> AddKey:
-    """Passes ``(column, …) options`` and gives ``key`` with its columns. One of expressions can be nobody's handle.
+    """Passes ``(column, …) options`` and returns ``key`` with its columns. One of expressions can be nobody's handle.
 
-    Raises UnreadableError for a unique key of some rows alone (``WHERE``): TiCDC may take it for the handle key.
+    Raises UnreadableError for a unique key of only some rows (``WHERE``): TiCDC may take it for the handle key.
     """
     parts = tokens.brackets().parts()
     tokens.skip_until(",", "WHERE", "PARTITION", "REMOVE")
@@ -92,7 +92,7 @@ def _read_name(tokens: Tokens) -> str | None:
 
 
 def keys_of(made: Sequence[AddKey]) -> tuple[Key, ...]:
-    """The keys and indexes of a new table. Those without a name get theirs when all others have one."""
+    """Returns the keys and indexes of a new table. Those without a name get theirs when all others have one."""
     given = {fold(key.index) for key in made if key.index is not None}
     keys: tuple[Key, ...] = ()
     for key in made:
@@ -101,8 +101,8 @@ def keys_of(made: Sequence[AddKey]) -> tuple[Key, ...]:
 
 
 def added(keys: tuple[Key, ...], key: AddKey, given: Set[str] = frozenset()) -> tuple[Key, ...]:
-    """The keys with one more. One without a name gets TiDB's: its first column, then ``_2``, ``_3`` … behind it, if
-    that is the name of another one, or among those ``given``."""
+    """Returns the keys with one more. One without a name gets TiDB's: its first column, then ``_2``, ``_3`` … behind
+    it, if that is the name of another one, or among those ``given``."""
     if key.primary:
         return (*keys, Key(name="PRIMARY", columns=key.columns))
     # CREATE TABLE calls a key expression_index if any part of it is an expression, ALTER TABLE if the first one is.
@@ -111,7 +111,7 @@ def added(keys: tuple[Key, ...], key: AddKey, given: Set[str] = frozenset()) -> 
 
 
 def with_foreign_key(table: Table, foreign: AddForeignKey) -> Table:
-    """The table with one foreign key more, and with its index if it has columns."""
+    """Returns the table with one foreign key more, and with its index if it has columns."""
     number = table.foreign_keys + 1
     table = replace(table, foreign_keys=number)
     if table.keys is None or not foreign.columns:
@@ -121,7 +121,7 @@ def with_foreign_key(table: Table, foreign: AddForeignKey) -> Table:
 
 
 def without_covered(foreign: AddForeignKey, keys: Iterable[Key]) -> AddForeignKey:
-    """The foreign key without its columns if an index or a key begins with them: it makes no index then."""
+    """Returns the foreign key without its columns if an index or a key begins with them: it makes no index then."""
     return replace(foreign, columns=()) if is_covered(foreign, keys) else foreign
 
 
@@ -132,27 +132,28 @@ def is_covered(foreign: AddForeignKey, keys: Iterable[Key]) -> bool:
 
 
 def free_name(keys: tuple[Key, ...], first: str, given: Set[str] = frozenset()) -> str:
-    """TiDB's name for a key without one."""
+    """Returns TiDB's name for a key without one."""
     taken = {"primary", *given, *(fold(other.name) for other in keys)}
     names = chain([first], (f"{first}_{number}" for number in count(2)))
     return next(name for name in names if fold(name) not in taken)
 
 
 def spelled(key: AddKey, columns: Iterable[ColumnDefinition]) -> AddKey:
-    """The key with its columns' names as the columns spell them."""
+    """Returns the key with its columns' names as the columns spell them."""
     names = {fold(column.name): column.name for column in columns}
     return replace(key, columns=tuple(names.get(fold(name), name) for name in key.columns))
 
 
 def without_nulls(columns: tuple[ColumnDefinition, ...], key: AddKey) -> tuple[ColumnDefinition, ...]:
-    """The columns after a key is added: those of a primary key cannot be NULL."""
+    """Returns the columns after a key is added: those of a primary key cannot be NULL."""
     sure = {fold(name) for name in key.columns} if key.primary else set()
     return tuple(replace(c, nullable=False) if fold(c.name) in sure else c for c in columns)
 
 
 def unknown_index(table: Table, actions: Iterable[Action]) -> str | None:
-    """The first index that is dropped or renamed and that the definition lacks: TiDB has it, so its unique keys may
-    have other names than the definition's. None where the handle key does not depend on it: it is the primary key."""
+    """Returns the first index that is dropped or renamed and that the definition lacks: TiDB has it, so its unique keys
+    may have other names than the definition's. None where the handle key does not depend on it: it is the primary
+    key."""
     actions, keys = tuple(actions), table.keys or ()
     if not any(key.unique for key in keys) or any(key.primary for key in keys):
         return None
@@ -165,14 +166,14 @@ def unknown_index(table: Table, actions: Iterable[Action]) -> str | None:
 
 
 def adds_primary_key(statement: AlterTable) -> bool:
-    """Whether a statement gives a primary key to a table that had none."""
+    """True if a statement adds a primary key to a table that had none."""
     added = any(isinstance(action, AddKey) and action.primary for action in statement.actions)
     return added and DropKey(index="PRIMARY") not in statement.actions
 
 
 def changes_unique_key(table: Table, statement: AlterTable) -> bool:
-    """Whether a statement adds or drops a primary or unique key of the table, or changes a column of one; also whether
-    it may, since the definition lacks the index that it drops or renames."""
+    """True if a statement adds or drops a primary or unique key of the table, or changes a column of one; also if it
+    may, since the definition lacks the index that it drops or renames."""
     unique = [key for key in table.keys or () if key.unique]
     names = {fold(key.name) for key in unique}
     columns = {fold(name) for key in unique for name in key.columns}

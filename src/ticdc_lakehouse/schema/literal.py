@@ -53,8 +53,8 @@ def read_literal(tokens: Tokens) -> Literal:
 
 
 def _number_of(text: str) -> int | Decimal | float:
-    """TiDB keeps the three apart: in a BIT a whole number is itself, of another one its text's bytes count. One beyond
-    64 bits has a point to it."""
+    """Returns the number, in the type that TiDB keeps for it: in a BIT a whole number is itself, of another one its
+    text's bytes count. One beyond 64 bits has a point to it."""
     if "e" in text.lower():
         return float(text)
     return Decimal(text) if "." in text or len(text) > len("18446744073709551615") else int(text)
@@ -71,7 +71,7 @@ def read_value(tokens: Tokens) -> Literal:
 
 
 def stored(literal: Literal, kind: MysqlType) -> str | None:
-    """The canonical text that a column of type ``kind`` has after being given the literal, None for NULL.
+    """Returns the canonical text that a column of type ``kind`` has after the literal is stored in it, None for NULL.
 
     Raises ValueError where that is uncertain.
     """
@@ -98,7 +98,7 @@ def stored(literal: Literal, kind: MysqlType) -> str | None:
 
 
 def zero(kind: MysqlType) -> str:
-    """What a NOT NULL column without DEFAULT has in rows that were there before it.
+    """Returns what a NOT NULL column without DEFAULT has in rows that were there before it.
 
     Raises ValueError for a type of which that is not known. Source: TiDB's GetZeroValue, and for ENUM
     generateOriginDefaultValue.
@@ -133,14 +133,14 @@ def _number(literal: str | bytes | float | Decimal) -> Decimal:
 
 
 def _sane(number: Decimal) -> Decimal:
-    """The number, unless writing it out in digits would take pages."""
+    """Returns the number, unless writing it out in digits would take pages."""
     if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
         raise ValueError(number)
     return number
 
 
 def _integer(literal: str | bytes | float | Decimal) -> int:
-    """Rounded: a half away from zero, that of a number with an exponent to the even neighbour."""
+    """Rounds the number: a half away from zero, that of a number with an exponent to the even neighbour."""
     return int(_number(literal).to_integral_value(ROUND_HALF_EVEN if isinstance(literal, float) else ROUND_HALF_UP))
 
 
@@ -190,7 +190,7 @@ def _year(literal: str | bytes | float | Decimal) -> str:
 
 
 def _not_bytes(literal: str | bytes | float | Decimal) -> str | float | Decimal:
-    """What bytes give in a time is not known: a number, or a text."""
+    """Returns the literal. Raises ValueError for bytes: what they become in a time is not known, a number or a text."""
     if isinstance(literal, bytes):
         raise ValueError(literal)  # noqa: TRY004  # not a mistake of the caller's
     return literal
@@ -239,7 +239,8 @@ def _moment(date: str, clock: str, fraction: str, kind: MysqlType) -> str:
 
 
 def _rounded_fraction(digits: str, kind: MysqlType) -> tuple[int, str]:
-    """The digits after the point of a time, rounded as TiDB does (``ParseFrac``), after the seconds that they make."""
+    """Returns the digits after the point of a time, rounded as TiDB does (``ParseFrac``), after the seconds that they
+    make."""
     places = kind.digits
     tenths = int(digits[: places + 1].ljust(places + 1, "0")) + 5
     carry, rest = divmod(tenths // 10, 10**places)
@@ -265,14 +266,15 @@ def _cut(text: str, kind: MysqlType) -> str:
 
 
 def _bytes(literal: str | bytes | float | Decimal) -> bytes:
-    """TiDB itself keeps a DEFAULT as text: each byte that is no UTF-8 becomes U+FFFD."""
+    """Returns the bytes of a literal. TiDB itself keeps a DEFAULT as text: each byte that is no UTF-8 becomes
+    U+FFFD."""
     if isinstance(literal, bytes):
         return _NO_UTF8.sub("\ufffd", literal.decode(errors="surrogateescape")).encode()
     return _text(literal).encode()
 
 
 def _padded(data: bytes, kind: MysqlType) -> bytes:
-    """BINARY(n) fills up with zero bytes, VARBINARY does not. Both cut what bytes that are no UTF-8 have become. Raises
+    """Fills BINARY(n) up with zero bytes, but not VARBINARY. Both cut what bytes that are no UTF-8 have become. Raises
     ValueError for a BINARY that is longer than there can be."""
     size = kind.size[0] if kind.size else 1
     match kind.name:
@@ -287,7 +289,8 @@ def _padded(data: bytes, kind: MysqlType) -> bytes:
 
 
 def _named(text: str, kind: MysqlType) -> str:
-    """Elements as the type spells them, those of a SET in its order. Two may differ in case alone (``utf8mb4_bin``)."""
+    """Returns elements as the type spells them, those of a SET in its order. Two may differ only in case
+    (``utf8mb4_bin``)."""
     spelled = {element.lower(): element for element in kind.elements} | {element: element for element in kind.elements}
     wanted = [text] if kind.family is Family.ENUM else [part for part in text.split(",") if part]
     named = {spelled.get(part, spelled.get(part.lower())) for part in wanted}
@@ -297,7 +300,7 @@ def _named(text: str, kind: MysqlType) -> str:
 
 
 def _numbered(number: int, kind: MysqlType) -> str:
-    """The element of an ENUM with this number, from 1 on, or the elements of a SET with these bits."""
+    """Returns the element of an ENUM with this number, from 1 on, or the elements of a SET with these bits."""
     elements = kind.elements
     if kind.family is Family.ENUM and 0 < number <= len(elements):
         return elements[number - 1]

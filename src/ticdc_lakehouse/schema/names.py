@@ -28,7 +28,7 @@ their context and without full case mapping: ``i̇`` of the first, and of the se
 
 @lru_cache(maxsize=100_000)
 def fold(text: str) -> str:
-    """The text under which TiDB finds a name, each code point lowered by itself.
+    """Returns the text under which TiDB finds a name, each code point lowered by itself.
 
     Source: NewCIStr of TiDB's parser, Go's strings.ToLower; wire.md 8.14.
 
@@ -39,7 +39,7 @@ def fold(text: str) -> str:
 
 
 def spark_names(text: str) -> tuple[str, str]:
-    """The texts under which Spark finds a column: names of which either one is equal are one name there.
+    """Returns the texts under which Spark finds a column: names of which either one is equal are one name there.
 
     Java's ``equalsIgnoreCase`` compares capitals, of which several small letters have the same, and ``toLowerCase``
     makes two letters of İ and a final sigma of Σ. TiDB does neither.
@@ -84,8 +84,8 @@ class TableName(NamedTuple):
 
 
 def by_text(names: Iterable[TableName]) -> dict[str, TableName]:
-    """The tables by ``database.table``, in the order of ``names``. Either part may have dots: those that would have one
-    text, as TiDB compares it, stand in backquotes. So does a name that begins with a backquote.
+    """Returns the tables by ``database.table``, in the order of ``names``. Either part may have dots: those that would
+    have one text, as TiDB compares it, stand in backquotes. So does a name that begins with a backquote.
 
     >>> [*by_text([TableName("a", "b"), TableName("a.b", "c"), TableName("a", "b.c")])]
     ['a.b', '`a.b`.`c`', '`a`.`b.c`']
@@ -98,12 +98,13 @@ def by_text(names: Iterable[TableName]) -> dict[str, TableName]:
 
 
 def texts_of(names: Iterable[TableName]) -> dict[TableName, str]:
-    """The text of each table among these, as `by_text` has it."""
+    """Returns the text of each table among these, as `by_text` has it."""
     return {name: text for text, name in by_text(names).items()}
 
 
 def named(text: str, names: Iterable[TableName]) -> TableName | None:
-    """The table among these that ``text`` names as `by_text` does, compared without case; None if there is none.
+    """Returns the table among these that ``text`` names as `by_text` does, compared without case; None if there is
+    none.
 
     >>> named("SHOP.orders", [TableName("shop", "orders")])
     TableName(database='shop', table='orders')

@@ -54,7 +54,7 @@ def _read_hash(tokens: Tokens) -> tuple[Partition, ...]:
 
 
 def hash_partitions(start: int, end: int) -> tuple[Partition, ...]:
-    """HASH partitions under the names that TiDB gives them, by their number from 0 on."""
+    """Returns HASH partitions under the names that TiDB generates, by their number from 0 on."""
     return tuple(Partition(name=f"p{number}") for number in range(start, end))
 
 
@@ -72,7 +72,7 @@ def read_partitions(tokens: Tokens) -> tuple[Partition, ...]:
 
 
 def _read_expression(tokens: Tokens) -> tuple[str | None, str | None]:
-    """The column and the function around it; no column if it is anything else."""
+    """Returns the column and the function around it; no column if it is anything else."""
     function = tokens.take_any(*_FUNCTIONS) if tokens.word(1) == "(" else ""
     inside = tokens.brackets() if tokens.word() == "(" else tokens
     try:
@@ -98,7 +98,7 @@ def _read_partition(tokens: Tokens) -> Partition:
 
 
 def _read_range(tokens: Tokens) -> tuple[str | None, ...]:
-    """One bound. More (RANGE COLUMNS of several columns) are kept as they are, and never used."""
+    """Passes one bound. More (RANGE COLUMNS of several columns) are kept as they are, and never used."""
     if tokens.word() == "MAXVALUE":
         return ()
     return tuple(_read_bound(part) for part in tokens.parts())
@@ -111,8 +111,8 @@ def _read_list(name: str, tokens: Tokens) -> Partition:
 
 
 def _read_bound(tokens: Tokens) -> str | None:
-    """The text of a literal, or of what a function gives of a date; any other expression stays as it is written, and no
-    value will match it."""
+    """Returns the text of a literal, or of what a function returns for a date; any other expression stays as it is
+    written, and no value will match it."""
     start = tokens.at
     if tokens.ended:
         raise tokens.unreadable("a bound")
@@ -128,7 +128,7 @@ def _read_bound(tokens: Tokens) -> str | None:
 
 
 def _read_of_date(tokens: Tokens) -> str:
-    """``TO_DAYS('2024-01-01')``. Raises ValueError if its argument is no date."""
+    """Passes ``TO_DAYS('2024-01-01')`` and returns its number. Raises ValueError if its argument is no date."""
     function = _OF_DATE[tokens.take_any(*_OF_DATE)]
     argument = tokens.brackets()
     day = read_literal(argument)

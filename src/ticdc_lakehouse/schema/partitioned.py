@@ -10,7 +10,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
-from ticdc_lakehouse.schema.effect import Effect, RowsGone
+from ticdc_lakehouse.schema.effect import Effect, RowsRemoved
 from ticdc_lakehouse.schema.literal import stored
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.partition import hash_partitions
@@ -23,9 +23,10 @@ _COMPARABLE = (Family.INTEGER, Family.DATE, Family.DATETIME)
 
 
 def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[Effect, ...]]:
-    """The table after DROP or TRUNCATE PARTITION, and the rows that go. Raises ApplyError if nothing shows which."""
+    """Returns the table after DROP or TRUNCATE PARTITION, and the rows that go. Raises ApplyError if nothing shows
+    which."""
     if not action.names:
-        return table, (RowsGone(column=table.sent[0], function=None),)
+        return table, (RowsRemoved(column=table.sent[0], function=None),)
     partitioning = table.partitioning
     by_rows = () if partitioning is None else _BY_ROWS if action.keep else ("range", "list")
     if partitioning is None or partitioning.method not in by_rows or not partitioning.partitions:
@@ -40,7 +41,7 @@ def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[
 
 
 def add_partitions(table: Table, action: AddPartitions) -> Table:
-    """The table after ADD or REORGANIZE PARTITION. One whose partitions are not known stays so."""
+    """Returns the table after ADD or REORGANIZE PARTITION. One whose partitions are not known stays so."""
     partitioning = table.partitioning
     if partitioning is None or not partitioning.partitions:
         return table
@@ -55,7 +56,7 @@ def add_partitions(table: Table, action: AddPartitions) -> Table:
 
 
 def resize_hash(table: Table, by: int) -> Table:
-    """The table with so many HASH partitions more, or fewer. One whose partitions are not known stays so."""
+    """Returns the table with so many HASH partitions more, or fewer. One whose partitions are not known stays so."""
     partitioning = table.partitioning
     if partitioning is None or partitioning.method != "hash" or not partitioning.partitions:
         return table
@@ -64,8 +65,8 @@ def resize_hash(table: Table, by: int) -> Table:
     return replace(table, partitioning=replace(partitioning, partitions=partitions))
 
 
-def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
-    """The rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they are
+def exchanged(table: Table, plain: Table, partition: str) -> RowsRemoved:
+    """Returns the rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they are
     unknown, or if the tables are not of the same columns and key."""
     pairs = zip(table.sent, plain.sent, strict=False)
     are_same = len(table.sent) == len(plain.sent) and all(starmap(_is_same_column, pairs)) and table.key == plain.key
@@ -80,7 +81,7 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
             "values: what old rows have in the other one is not known"
         )
     _, (gone,) = drop_partitions(table, DropPartitions(names=(partition,), keep=True))
-    assert isinstance(gone, RowsGone)
+    assert isinstance(gone, RowsRemoved)
     return gone
 
 
@@ -93,7 +94,7 @@ def _verb(action: DropPartitions) -> str:
     return "TRUNCATE PARTITION" if action.keep else "DROP PARTITION"
 
 
-def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsGone:
+def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsRemoved:
     partition = partitioning.partitions[at]
     name = fold(partitioning.column or "")
     column = next((column for column in table.sent if fold(column.name) == name), None)
@@ -108,26 +109,27 @@ def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsGone:
     try:
         bounds = _bounds(partition, column, partitioning.function)
         if partitioning.method == "list":
-            return RowsGone(column=column, function=partitioning.function, values=bounds)
+            return RowsRemoved(column=column, function=partitioning.function, values=bounds)
         below = _bounds(partitioning.partitions[at - 1], column, partitioning.function) if at else ()
     except ValueError as error:
         raise ApplyError(f"partition {partition.name}: its bound is not understood: {error}") from None
-    return RowsGone(column=column, function=partitioning.function, low=_first(below), high=_first(bounds))
+    return RowsRemoved(column=column, function=partitioning.function, low=_first(below), high=_first(bounds))
 
 
-def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) -> RowsGone:
-    """TiDB takes the 64 bits of a BIGINT UNSIGNED for a signed number."""
+def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) -> RowsRemoved:
+    """Returns the rows of a HASH partition. Raises ApplyError where they are unknown: TiDB takes the 64 bits of a
+    BIGINT UNSIGNED for a signed number."""
     is_number = partitioning.function is not None or column.type.family is Family.INTEGER
     if not is_number or (column.type.unsigned and column.type.name == "bigint"):
         raise ApplyError(
             f"partition {partitioning.partitions[at].name}: which rows it had is unknown for {column.type.text}"
         )
     count = len(partitioning.partitions)
-    return RowsGone(column=column, function=partitioning.function, remainder=(at, count))
+    return RowsRemoved(column=column, function=partitioning.function, remainder=(at, count))
 
 
 def _bounds(partition: Partition, column: ColumnDefinition, function: str | None) -> tuple[str | None, ...]:
-    """The bounds as canonical texts; those of a function are integers."""
+    """Returns the bounds as canonical texts; those of a function are integers."""
     if function is not None:
         return tuple(None if bound is None else str(int(bound)) for bound in partition.bounds)
     if column.type.family not in _COMPARABLE:

@@ -27,19 +27,20 @@ _DATABASE = ("DATABASE", "SCHEMA")
 _INDEX_KINDS = ("UNIQUE", "INDEX", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
 _OTHER_THINGS = (
     *("ALGORITHM", "BINDING", "DEFINER", "MASKING", "PLACEMENT", "RESOURCE", "ROLE", "SEQUENCE", "SQL", "STATISTICS"),
-    *("STATS", "USER", "VIEW"),
+    *("STATS", "TEMPORARY", "USER", "VIEW"),
 )
-"""What CREATE, ALTER and DROP may make that is no table. ALGORITHM, DEFINER and SQL SECURITY stand before VIEW."""
+"""What CREATE, ALTER and DROP may name that is no table of the feed. ALGORITHM, DEFINER and SQL SECURITY stand before
+VIEW. Rows of a (GLOBAL) TEMPORARY TABLE are a session's own: TiCDC sends none."""
 _NO_DDL = ("ADMIN", "ANALYZE", "FLUSH", "GRANT", "KILL", "LOCK", "REVOKE", "SET", "SPLIT", "UNLOCK", "USE")
 
 
 @lru_cache(maxsize=1_000)  # a lagging table has its DDLs in every window again
 def read_ddl(query: str, database: str | None, table: str | None) -> tuple[Statement, ...]:
-    """The statements of a DDL event's text, in their order; at least one.
+    """Returns the statements of a DDL event's text, in their order; at least one.
 
     ``database`` and ``table`` are what the event says: the database is that of unqualified names. Where the text names
-    other tables, it is right. A text that is not understood, as TiDB writes strings nor as people do, gives Unread with
-    every table that it may touch. Only where there is a backslash do the two ways differ.
+    other tables, it is right. A text that is not understood, as TiDB writes strings nor as people do, becomes Unread
+    with every table that it may touch. Only where there is a backslash do the two ways differ.
     """
     database, table = database or None, table or None
     if "\\" not in query:
@@ -156,8 +157,8 @@ def _read_truncate(tokens: Tokens, database: str | None) -> TruncateTable:
 
 
 def _read_restore(tokens: Tokens, database: str | None, table: str | None) -> RestoreTable:
-    """``TO`` has a table's name alone: it comes back in the database in which it was. ``BY JOB`` names a DDL of TiDB's,
-    and the event the table."""
+    """Passes RECOVER or FLASHBACK TABLE. ``TO`` has only a table's name: it comes back in the database in which it was.
+    ``BY JOB`` names a DDL of TiDB's, and the event the table."""
     tokens.take_any("RECOVER", "FLASHBACK")
     tokens.expect("TABLE")
     by_job = tokens.take("BY", "JOB")
@@ -181,7 +182,8 @@ def _unread(tokens: Tokens | None, database: str | None, table: str | None, reas
 
 
 def _database_in(tokens: Tokens) -> str | None:
-    """The database of ``DROP DATABASE``, ``FLASHBACK DATABASE name [TO name]``: the last, under which tables return."""
+    """Returns the database of ``DROP DATABASE``, ``FLASHBACK DATABASE name [TO name]``: the last, under which tables
+    return."""
     tokens.at = 1
     if tokens.word() not in _DATABASE:
         return None
@@ -194,7 +196,7 @@ def _database_in(tokens: Tokens) -> str | None:
 
 
 def _named(tokens: Tokens, database: str | None) -> Iterator[TableName]:
-    """Every table that a statement names as its own object."""
+    """Yields every table that a statement names as its own object."""
     tokens.at = 0
     verb = tokens.word() if tokens.word(1) in ("TABLE", "TABLES", "INDEX") or tokens.word() == "TRUNCATE" else ""
     while not tokens.ended:

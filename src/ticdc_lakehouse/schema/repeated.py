@@ -1,4 +1,4 @@
-"""Whether a table has what an ALTER TABLE makes of it already.
+"""Shows if a table already has what an ALTER TABLE makes of it.
 
 An export that is taken just before a DDL's commit_ts has the DDL's effect: TiDB shows a new schema some milliseconds
 before the commit_ts that TiCDC sends (up to a third of a second was measured).
@@ -44,7 +44,7 @@ def removes_rows(statement: AlterTable) -> bool:
 
 
 def swaps_names(statement: AlterTable) -> bool:
-    """True if it gives a column the name that another one leaves: done twice, a swap of names is undone."""
+    """True if a column gets the name that another one leaves: done twice, a swap of names is undone."""
     renames = [pair for action in statement.actions if (pair := _renamed(action)) is not None]
     return not {old for old, _ in renames}.isdisjoint({new for _, new in renames})
 
@@ -104,7 +104,7 @@ def _is_key_done(keys: Sequence[Key], action: AddKey | AddForeignKey | DropKey |
 
 
 def _is_unnamed(key: Key, added: AddKey) -> bool:
-    """True if it is the added key, under a name that TiDB gives one without."""
+    """True if it is the added key, under a name that TiDB generates for one without."""
     first = next(iter(added.columns), added.first or added.called)
     is_name = re.fullmatch(rf"{re.escape(fold(first))}(_\d+)?", fold(key.name)) is not None
     return is_name and key.unique == added.unique and [*map(fold, key.columns)] == [*map(fold, added.columns)]

@@ -22,7 +22,7 @@ _NO_TABLE = ("DATABASE", "SCHEMA", "SEQUENCE", "ALGORITHM", "DEFINER", "SQL", "V
 
 
 def tables_from_sql(text: str, database: str | None = None, source: str = "SQL") -> tuple[Table, ...]:
-    """The tables of a script of CREATE TABLE statements; ``USE db;`` sets the database of unqualified names.
+    """Returns the tables of a script of CREATE TABLE statements; ``USE db;`` sets the database of unqualified names.
 
     What dumps write around them (SET, LOCK TABLES, databases, views, sequences) is passed over; DROP TABLE IF EXISTS
     takes away what came before.
@@ -101,7 +101,7 @@ def _add(tables: dict[TableName, Table], tokens: Tokens, database: str | None) -
 
 
 def _repeated(table: Table) -> str | None:
-    """A column that stands twice; TiDB refuses such a table, and no table of the lake can be made of it."""
+    """Returns a column that stands twice; TiDB refuses such a table, and no table of the lake can be made of it."""
     names: set[str] = set()
     for column in table.columns:
         if fold(column.name) in names:

@@ -30,7 +30,7 @@ class CreateTableLike:
     name: TableName
     source: TableName
     unqualified: bool = False
-    """Whether the source has no database in the text, as in `RenameTables`."""
+    """True if the source has no database in the text, as in `RenameTables`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class RenameTables:
     pairs: tuple[tuple[TableName, TableName], ...]
     """(old, new)."""
     unqualified: bool = False
-    """Whether the one old name has no database in the text, and that of the new name here for want of a better: the
+    """True if the one old name has no database in the text, and that of the new name here for want of a better: the
     table may come from any."""
 
 
@@ -67,7 +67,7 @@ class RestoreTable:
     to: TableName
     """The name under which it comes back."""
     by_job: bool = False
-    """Whether a number of TiDB's says which of the tables that had the name."""
+    """True if a number of TiDB's says which of the tables that had the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class AlterTable:
 
     @property
     def of_indexes(self) -> bool:
-        """Whether it adds indexes alone: their names must be known, but no row and no key depends on them."""
+        """True if it adds only indexes: their names must be known, but no row and no key depends on them."""
         return all(
             isinstance(action, AddForeignKey) or (isinstance(action, AddKey) and not action.unique)
             for action in self.actions
@@ -96,7 +96,7 @@ class ExchangePartition:
     partition: str
     plain: TableName
     unqualified: bool = False
-    """Whether the partitioned table has no database in the text, as in `RenameTables`."""
+    """True if the partitioned table has no database in the text, as in `RenameTables`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class Unread:
     names: tuple[TableName, ...]
     """The tables that it names; none if it is about a whole database, or names nothing."""
     database: str | None
-    """The database whose every table it may change, None if it is about ``names`` alone, or names nothing."""
+    """The database whose every table it may change, None if it is only about ``names``, or names nothing."""
     reason: str
 
 
@@ -131,7 +131,7 @@ Statement = (
 
 
 def names_of(statement: Statement) -> tuple[TableName, ...]:
-    """Every table that a statement names; none of one about a whole database."""
+    """Returns every table that a statement names; none of one about a whole database."""
     match statement:
         case CreateTable(table=table):
             return (table.name,)
@@ -152,7 +152,8 @@ def names_of(statement: Statement) -> tuple[TableName, ...]:
 
 
 def unqualified_name(statement: Statement) -> TableName | None:
-    """The name of a table in a RENAME or EXCHANGE that may be in any database; None if the text names its database."""
+    """Returns the name of a table in a RENAME or EXCHANGE that may be in any database; None if the text names its
+    database."""
     match statement:
         case RenameTables(pairs=[(name, _)], unqualified=True) | ExchangePartition(partitioned=name, unqualified=True):
             return name
@@ -161,7 +162,7 @@ def unqualified_name(statement: Statement) -> TableName | None:
 
 
 def database_of(statement: Statement) -> str | None:
-    """The database whose every table a statement may change, None if it is about single tables."""
+    """Returns the database whose every table a statement may change, None if it is about single tables."""
     match statement:
         case DropDatabase(database=database) | Unread(database=database):
             return database
@@ -170,7 +171,7 @@ def database_of(statement: Statement) -> str | None:
 
 
 def is_of_all_tables(statement: Statement) -> bool:
-    """Whether a statement may change every table of a feed: it is not understood, and names neither table nor
+    """True if a statement may change every table of a feed: it is not understood, and names neither table nor
     database."""
     return isinstance(statement, Unread) and not statement.names and statement.database is None
 
@@ -268,11 +269,11 @@ class AddKey:
     columns: tuple[str, ...]
     """None of an index of expressions."""
     unique: bool = True
-    """Whether it is a key of columns, which may become the handle key."""
+    """True if it is a key of columns, which may become the handle key."""
     first: str | None = None
-    """Of an index of expressions the column that comes first; None if an expression does."""
+    """The column that comes first in an index of expressions; None if an expression does."""
     called: str = "expression_index"
-    """What TiDB calls it where neither the text nor a column gives it a name."""
+    """What TiDB calls it where neither the text nor a column names it."""
     lenient: bool = False
     """IF NOT EXISTS."""
 

@@ -23,7 +23,7 @@ _RESTORED_STRING = r"'[^']*+'|\"[^\"]*+\"|`[^`]*+`"
 
 
 def _executed_in(string: str) -> re.Pattern[str]:
-    """Strings, comments, and comments whose words count."""
+    """Returns the pattern of strings, comments, and comments whose words count."""
     return re.compile(
         rf"{string}|(?:--\s|\#)[^\n]*|(?P<opening>/\*(?:T!(?:\[[^\]]*\])?|!\d*))"
         rf"(?P<inside>(?:{string}|(?!\*/).)*+)\*/|/\*.*?\*/",
@@ -32,7 +32,7 @@ def _executed_in(string: str) -> re.Pattern[str]:
 
 
 def _statement_in(string: str) -> re.Pattern[str]:
-    """A statement with its semicolon."""
+    """Returns the pattern of a statement with its semicolon."""
     return re.compile(rf"(?:{string}|(?:--\s|\#)[^\n]*|/\*.*?\*/|[^;])*+;?", re.DOTALL)
 
 
@@ -59,7 +59,7 @@ class _TiDB(MySQL):
 
 
 class _Restored(_TiDB):
-    """The same with a backslash that is like any other character."""
+    """The dialect with a backslash that is like any other character."""
 
     class Tokenizer(_TiDB.Tokenizer):
         STRING_ESCAPES: ClassVar = ["'", '"']
@@ -91,7 +91,8 @@ class AmbiguousError(UnreadableError):
 
 
 def statements(text: str, author: Author = Author.PERSON) -> list[Tokens]:
-    """The statements of a text, without the semicolons and empty ones. Raises UnreadableError for what is no SQL."""
+    """Returns the statements of a text, without the semicolons and empty ones. Raises UnreadableError for what is no
+    SQL."""
     escapes = author is Author.PERSON
     plain = (_EXECUTED if escapes else _EXECUTED_RESTORED).sub(_executed, text)
     try:
@@ -104,19 +105,19 @@ def statements(text: str, author: Author = Author.PERSON) -> list[Tokens]:
 
 
 def _word(token: Token) -> str:
-    """A token in capitals if it is no quoted name and no literal, else an empty text."""
+    """Returns a token in capitals if it is no quoted name and no literal, else an empty text."""
     return "" if token.token_type in _NO_WORDS else token.text.upper()
 
 
 def statement_at(text: str, at: int, author: Author) -> str:
-    """The statement that begins there, with its semicolon."""
+    """Returns the statement that begins there, with its semicolon."""
     match = (_STATEMENT if author is Author.PERSON else _STATEMENT_RESTORED).match(text, at)
     assert match is not None  # it may be empty
     return match[0]
 
 
 def is_hand_written(text: str) -> bool:
-    """Whether a text certainly is as people wrote it: TiDB's parser writes words in capitals, every table's name in
+    """True if a text certainly is as people wrote it: TiDB's parser writes words in capitals, every table's name in
     backquotes, no string in double quotes and no backslash outside of quotes."""
     plain = _EXECUTED_RESTORED.sub(_executed, text)
     try:
@@ -128,7 +129,7 @@ def is_hand_written(text: str) -> bool:
 
 
 def _is_hand_written(word: Token, token: Token, text: str) -> bool:
-    """``token`` follows ``word``."""
+    """True if a token certainly is as people write it; ``token`` follows ``word``."""
     if token.token_type in _STRINGS:
         return text[token.end] == '"'
     bare = token.token_type is not TokenType.IDENTIFIER
@@ -138,7 +139,8 @@ def _is_hand_written(word: Token, token: Token, text: str) -> bool:
 
 
 def _executed(match: re.Match[str]) -> str:
-    """``/*T![feature] words */`` and ``/*!50100 words */`` as what TiDB takes them for: the words, at their place."""
+    """Returns ``/*T![feature] words */`` and ``/*!50100 words */`` as what TiDB takes them for: the words, at their
+    place."""
     opening = match["opening"]
     return match[0] if opening is None else f"{' ' * len(opening)}{match['inside']}  "
 
@@ -148,29 +150,29 @@ class Tokens:
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str], text: str, author: Author) -> None:
         self._tokens = tokens
-        self._words = words  # one for each token, as `word` gives it
+        self._words = words  # one for each token, as `word` returns it
         self._text = text
         self._author = author
         self.at = 0
 
     @property
     def ended(self) -> bool:
-        """Whether all is read."""
+        """True if all is read."""
         return self.at >= len(self._tokens)
 
     def word(self, ahead: int = 0) -> str:
-        """The next token in capitals if it is no quoted name and no literal, else an empty text."""
+        """Returns the next token in capitals if it is no quoted name and no literal, else an empty text."""
         at = self.at + ahead
         return self._words[at] if at < len(self._words) else ""
 
     def take(self, *words: str) -> bool:
-        """Whether these words come next; if so, they are passed."""
+        """True if these words come next, which are then passed."""
         found = self.comes(*words)
         self.at += len(words) if found else 0
         return found
 
     def take_any(self, *words: str) -> str:
-        """The next word if it is one of these, which is then passed; else an empty text."""
+        """Returns the next word if it is one of these, which is then passed; else an empty text."""
         word = self.word()
         return word if word in words and self.take(word) else ""
 
@@ -194,7 +196,7 @@ class Tokens:
             self.at += 1
 
     def comes(self, *words: str) -> bool:
-        """Whether these words come next."""
+        """True if these words come next."""
         return all(self.word(ahead) == word for ahead, word in enumerate(words))
 
     def skip_until(self, *words: str) -> None:
@@ -240,7 +242,7 @@ class Tokens:
         return TableName(database, first)
 
     def brackets(self) -> Tokens:
-        """Passes ``( … )`` and gives what is inside."""
+        """Passes ``( … )`` and returns what is inside."""
         self.expect("(")
         start, depth = self.at, 1
         while depth and not self.ended:
@@ -252,7 +254,7 @@ class Tokens:
         return self._part(start, self.at - 1)
 
     def parts(self) -> list[Tokens]:
-        """What is left, split at the commas outside of brackets."""
+        """Returns what is left, split at the commas outside of brackets."""
         found: list[Tokens] = []
         while not self.ended:
             start = self.at
@@ -262,11 +264,11 @@ class Tokens:
         return found
 
     def text_from(self, start: int) -> str:
-        """The SQL text from the token number ``start`` up to here."""
+        """Returns the SQL text from the token number ``start`` up to here."""
         return self._text[self._tokens[start].start : self._tokens[self.at - 1].end + 1]
 
     def string(self) -> str | None:
-        """Passes string literals that follow one another and gives their value; None if none comes next."""
+        """Passes string literals that follow one another and returns their value; None if none comes next."""
         found: list[str] = []
         while not self.ended and self._tokens[self.at].token_type in _STRINGS:
             quote, inside = self._quoted()
@@ -288,7 +290,8 @@ class Tokens:
         return value.rstrip(" ")
 
     def number(self, kind: TokenType) -> str | None:
-        """Passes a literal of a kind (NUMBER, HEX_STRING, BIT_STRING) and gives its digits; None if none comes next."""
+        """Passes a literal of a kind (NUMBER, HEX_STRING, BIT_STRING) and returns its digits; None if none comes
+        next."""
         if self.ended or self._tokens[self.at].token_type is not kind:
             return None
         self.at += 1
@@ -300,7 +303,7 @@ class Tokens:
             self.at += 1
 
     def unreadable(self, wanted: str, words: int = 1) -> UnreadableError:
-        """The error that says what was expected at this place, and so many words that stand there."""
+        """Returns the error that says what was expected at this place, and so many words that stand there."""
         at = min(self.at, len(self._tokens) - 1)
         if at < 0:
             return UnreadableError(wanted, "nothing", 1)
@@ -311,7 +314,7 @@ class Tokens:
         return Tokens(self._tokens[start:end], self._words[start:end], self._text, self._author)
 
     def _quoted(self) -> tuple[str, str]:
-        """The quote of the string that comes next, and what is written between it."""
+        """Returns the quote of the string that comes next, and what is written between it."""
         raw = self._raw(self._tokens[self.at])
         return raw[-1], raw[raw.index(raw[-1]) + 1 : -1]
 

@@ -39,7 +39,7 @@ _SLICE_BYTES = 8 * 1024 * 1024
 """A worker decodes at most about this many bytes of messages at a time, whatever the size of Spark's batch."""
 _SLICE_MESSAGES = 4096
 _SLICE_OBJECTS = 8
-"""And reads at most about this many claim-check objects, each of which is larger than a message may be."""
+"""A worker reads at most about this many claim-check objects at a time: each is larger than a message may be."""
 _DECOMPRESSED = 8
 """How much larger the content of a compressed message is taken to be."""
 _OBJECT_NAME = ".json"
@@ -71,7 +71,7 @@ class Decoded:
 
 
 def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decoded:
-    """Decode what bronze has that silver has not, or continue until stopped (``continuous``)."""
+    """Decodes what bronze has that silver has not, or continues until stopped (``continuous``)."""
     events_table.create_tables(lake, decoding.feed)
     events, checkpoint = events_table.full_name(lake, decoding.feed), stream(lake, decoding.feed)
     # Retention deletes messages of batches that were decoded long ago: commits that append nothing.
@@ -104,27 +104,27 @@ def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decod
 
 
 def _read_before(checkpoint: str) -> int:
-    """How many messages bronze had when silver last ended: what came since waits for it. 0 where it is not known: an
-    estimate is enough."""
+    """Returns how many messages bronze had when silver last ended: what came since waits for it. 0 where it is not
+    known: an estimate is enough."""
     path = Path(checkpoint) / _READ
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     return int(text) if text.isdecimal() else 0
 
 
 def stream(lake: Lake, feed: str) -> str:
-    """The checkpoint folder of a feed's silver."""
+    """Returns the checkpoint folder of a feed's silver."""
     return lake.checkpoint(f"silver_{feed}")
 
 
 def row_by_row(spark: SparkSession) -> AbstractContextManager[None]:
-    """Streams started and tables read within read Parquet by rows: the vectorized reader holds thousands of values of a
-    column at once, and those of bronze may be 16 MB each."""
+    """Lets streams started and tables read within read Parquet by rows: the vectorized reader holds thousands of values
+    of a column at once, and those of bronze may be 16 MB each."""
     return settings(spark, {"spark.sql.parquet.enableVectorizedReader": "false"})
 
 
 def _counted_by_progress(feed: str, progress: Sequence[StreamingQueryProgress], batches: range) -> Decoded | None:
-    """What these batches appended, as the query counted it; None if its progress does not cover them all: it keeps the
-    last 100, and a client of Spark Connect gets the counts without their names."""
+    """Returns what these batches appended, as the query counted it; None if its progress does not cover them all: it
+    keeps the last 100, and a client of Spark Connect gets the counts without their names."""
     counts = [p.observedMetrics.get(_COUNTS) for p in progress if p.batchId in batches]
     known = [row for row in counts if row is not None and "events" in row]
     if len(known) < len(batches):
@@ -138,8 +138,8 @@ def _counted_by_progress(feed: str, progress: Sequence[StreamingQueryProgress], 
 
 
 def _counted_in_table(lake: Lake, feed: str, query: str, first: int) -> Decoded:
-    """What the query's batches from ``first`` on appended: after a crash its progress counts nothing for a batch that
-    was appended already."""
+    """Returns what the query's batches from ``first`` on appended: after a crash its progress counts nothing for a
+    batch that was appended already."""
     events = events_table.full_name(lake, feed)
     written = F.col("operationParameters")
     appends = lake.history(events).where((written["queryId"] == query) & (written["epochId"].cast("long") >= first))
@@ -151,7 +151,7 @@ def _counted_in_table(lake: Lake, feed: str, query: str, first: int) -> Decoded:
 
 
 def _quarantined_since(lake: Lake, events: str, version: int) -> int:
-    """Older versions are asked, which is slow, only if there is any error at all."""
+    """Counts the errors since a version. Older versions are asked, which is slow, only if there is any error at all."""
     now = _errors(lake, events)
     return now - _errors(lake, f"{events} VERSION AS OF {version}") if now else 0
 
@@ -162,7 +162,7 @@ def _errors(lake: Lake, events: str) -> int:
 
 
 def decoded(messages: DataFrame, decoding: Decoding) -> DataFrame:
-    """Raw messages (bronze columns) as rows of the events table; ``replayed_at`` is for the caller to set."""
+    """Returns raw messages (bronze columns) as rows of the events table; ``replayed_at`` is for the caller to set."""
     size = F.coalesce(F.length("value"), F.lit(0))
     fits = size <= decoding.max_message_bytes
     inputs = messages.select(
@@ -181,7 +181,7 @@ _OUTPUT_SCHEMA = _spark_schema()
 
 
 def decode_batches(decoding: Decoding, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a Python worker: Arrow batches of messages to Arrow batches of events."""
+    """Decodes Arrow batches of messages into Arrow batches of events, in a Python worker."""
     objects = StoredObjects(decoding.options.claim_check_storage_uri)
     decoder = Decoder(decoding.protocol, decoding.options, DecoderContext(objects=objects, schemas=decoding.schemas))
     for batch in batches:
@@ -190,7 +190,7 @@ def decode_batches(decoding: Decoding, batches: Iterator[pa.RecordBatch]) -> Ite
 
 
 def _slices(batch: pa.RecordBatch, options: SinkOptions) -> Iterator[pa.RecordBatch]:
-    """Parts of a batch that hold few enough bytes, one message at least."""
+    """Yields parts of a batch that hold few enough bytes, one message at least."""
     weights = _weights(batch, options)
     if batch.num_rows <= _SLICE_MESSAGES and (pc.sum(weights).as_py() or 0) <= _SLICE_BYTES:
         yield batch
@@ -205,7 +205,8 @@ def _slices(batch: pa.RecordBatch, options: SinkOptions) -> Iterator[pa.RecordBa
 
 
 def _weights(batch: pa.RecordBatch, options: SinkOptions) -> pa.Array:
-    """About how many bytes a worker holds while it decodes each message, with what it decompresses and reads for it."""
+    """Returns about how many bytes a worker holds while it decodes each message, with what it decompresses and reads
+    for it."""
     weights = pc.cast(pc.fill_null(pc.binary_length(batch.column("value")), 0), pa.int64())
     if options.large_message_handle_compression is not Compression.NONE:
         weights = pc.multiply(weights, _DECOMPRESSED)
@@ -228,7 +229,8 @@ def _decode_slice(decoder: Decoder, batch: pa.RecordBatch, limit: int) -> pa.Rec
 
 
 def _with_empty(events: pa.RecordBatch, messages: int) -> pa.RecordBatch:
-    """A message without any event, which Open Protocol allows, gets a row too: each has one by which it is counted."""
+    """Adds a row for each message without any event, which Open Protocol allows: each message has one by which it is
+    counted."""
     without_event = np.flatnonzero(np.bincount(events.column("message").to_numpy(), minlength=messages) == 0)
     if not len(without_event):
         return events
@@ -237,12 +239,12 @@ def _with_empty(events: pa.RecordBatch, messages: int) -> pa.RecordBatch:
 
 
 def too_large_text(size: int, limit: int) -> str:
-    """Why a message of so many bytes is not decoded."""
+    """Returns why a message of so many bytes is not decoded."""
     return f"expected at most {limit} bytes (max_message_bytes), found {size}"
 
 
 def _name_too_large(events: pa.RecordBatch, too_large: pa.Array, limit: int) -> pa.RecordBatch:
-    """The rows of messages whose value was withheld because of its size say so (the codec saw an empty value)."""
+    """Marks the rows of messages whose value was withheld because of its size (the codec saw an empty value)."""
     sizes = too_large.take(events.column("message")).to_pylist()
     reasons = events.column("reason").to_pylist()
     details = events.column("detail").to_pylist()

@@ -21,7 +21,7 @@ from ticdc_lakehouse.silver import retention
 from ticdc_lakehouse.sql.text import commented_sql
 
 COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
-"""SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has that alone."""
+"""SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has only that."""
 _STATISTICS = "topic,partition,offset,index,batch,replayed_at,kind,commit_ts,database,table,reason"
 """Columns by which readers skip files; the images would cost a write more than they could ever save."""
 
@@ -63,28 +63,28 @@ _ACCOUNTING = {
 
 
 def table_name(feed: str) -> str:
-    """Name of a feed's events table in the schema of silver."""
+    """Returns the name of a feed's events table in the schema of silver."""
     return f"{feed}_events"
 
 
 def full_name(lake: Reader, feed: str) -> str:
-    """The quoted three-part name of a feed's events table."""
+    """Returns the quoted three-part name of a feed's events table."""
     return lake.table(Layer.SILVER, table_name(feed))
 
 
 def exists(lake: Reader, feed: str) -> bool:
-    """Whether silver has ever run for the feed."""
+    """True if silver has ever run for the feed."""
     return lake.exists(Layer.SILVER, table_name(feed))
 
 
 def events(lake: Lake, feed: str) -> DataFrame:
-    """All events of a feed: the columns ``EVENT_COLUMNS``."""
+    """Returns all events of a feed: the columns ``EVENT_COLUMNS``."""
     return lake.spark.table(full_name(lake, feed))
 
 
 def ordered_sql(lake: Reader, feed: str) -> str:
-    """Query: all events of a feed, with the column ``commit_order``: `COMMIT_ORDER`, and one more for rows of a DDL's
-    millisecond that follow the DDL.
+    """Returns a query of all events of a feed, with the column ``commit_order``: `COMMIT_ORDER`, and one more for rows
+    of a DDL's millisecond that follow the DDL.
 
     TiCDC sends a DDL after all rows from before it and before all from after it: those arrived later, in its partition
     by offset, in others by Kafka's time. A changefeed that starts again sends the rows again with the DDL, so its last
@@ -103,8 +103,8 @@ def ordered_sql(lake: Reader, feed: str) -> str:
 
 
 def newest_commit(lake: Reader, feed: str, where: str) -> int:
-    """The highest commit_ts, or ``commit_order`` that rows may have (`ordered_sql`), of the events that meet an SQL
-    condition; 0 without one."""
+    """Returns the highest commit_ts, or ``commit_order`` that rows may have (`ordered_sql`), of the events that meet an
+    SQL condition; 0 without one."""
     [row] = lake.rows(f"""
         SELECT max(commit_ts) AS tso, max(CASE WHEN commit_ts IS NULL THEN commit_time END) AS time
         FROM {full_name(lake, feed)} WHERE {where}""")
@@ -112,7 +112,7 @@ def newest_commit(lake: Reader, feed: str, where: str) -> int:
 
 
 def create_tables(lake: Lake, feed: str) -> None:
-    """Create a feed's events table and views where they are missing."""
+    """Creates a feed's events table and views where they are missing."""
     lake.create(
         Layer.SILVER,
         table_name(feed),
@@ -146,8 +146,8 @@ def renew_accounting(lake: Lake, feed: str, first_batch: int) -> None:
 
 
 def _accounting_sql(offsets: str, events: str, first_batch: int) -> str:
-    """A message has at least one row, so its row with index 0 counts it: once, also if it was decoded again because a
-    checkpoint was lost."""
+    """Returns the query of the view of accounting. A message has at least one row, so its row with index 0 counts it:
+    once, also if it was decoded again because a checkpoint was lost."""
     decoded, quarantined = "coalesce(e.decoded, 0)", "coalesce(e.quarantined, 0)"
     counts = zip((decoded, quarantined, f"o.messages - {decoded} - {quarantined}"), _ACCOUNTING.items(), strict=True)
     columns = (f"{commented_sql(sql, name, 'BIGINT', comment)} AS {name}" for sql, (name, comment) in counts)

@@ -21,7 +21,7 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream, events_table, quarantine
 
 MISSING = "schema_missing"
-"""The reason that a decoder gives for a row whose schema it does not know."""
+"""The reason of a decoder's error for a row whose schema it does not know."""
 
 _NAME = ["database", "table", "schema_version"]
 _COLUMNS = """
@@ -34,12 +34,13 @@ _COLUMNS = """
 
 
 def schemas_table(feed: str) -> str:
-    """Name of a feed's table of schemas."""
+    """Returns the name of a feed's table of schemas."""
     return f"{feed}_schemas"
 
 
 def decode(lake: Lake, decoding: decode_stream.Decoding) -> decode_stream.Decoded:
-    """``decode_stream.decode``, and then the rows that waited for the schemas which it brought."""
+    """Does what ``decode_stream.decode`` does, and then decodes the rows that waited for the schemas which it
+    brought."""
     done = decode_stream.decode(lake, decoding)
     _learn(lake, decoding.feed)
     quarantine.create_tables(lake)
@@ -56,27 +57,27 @@ class SchemasByName(Mapping[SchemaName, tuple[Column, ...]]):
         self._by_name = {(TableName(database, table), version): c for (database, table, version), c in schemas}
 
     def __getitem__(self, name: SchemaName) -> tuple[Column, ...]:
-        """The columns of the schema. Raises KeyError for an unknown one."""
+        """Returns the columns of the schema. Raises KeyError for an unknown one."""
         database, table, version = name
         return self._by_name[TableName(database, table), version]
 
     def __iter__(self) -> Iterator[SchemaName]:
-        """The names, as their schemas spell them."""
+        """Yields the names, as their schemas spell them."""
         return ((*name, version) for name, version in self._by_name)
 
     def __len__(self) -> int:
-        """The number of schemas."""
+        """Returns the number of schemas."""
         return len(self._by_name)
 
 
 def known(lake: Lake, feed: str) -> SchemasByName:
-    """The schemas learned so far: a few a table."""
+    """Returns the schemas learned so far: a few per table."""
     _create(lake, feed)
     return learned(lake, feed)
 
 
 def learned(lake: Reader, feed: str) -> SchemasByName:
-    """As `known`, but creates nothing."""
+    """Returns the same as `known`, but creates nothing."""
     if not lake.exists(Layer.SILVER, schemas_table(feed)):
         return SchemasByName([])
     table = lake.table(Layer.SILVER, schemas_table(feed))

@@ -25,7 +25,7 @@ from ticdc_lakehouse.silver import decode_stream, events_table
 MESSAGES = 48
 """Messages that are compared: those that bronze returns first."""
 ENOUGH = 2
-"""Messages that must fail: one alone is poison."""
+"""Messages that must fail: a single one is poison."""
 _MOST_BYTES = 256 * 1024
 """Longer values are skipped: the driver reads these messages."""
 
@@ -45,7 +45,7 @@ def check_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
 
 
 def _has_decoded(lake: Lake, feed: str) -> bool:
-    """Whether silver has decoded any message; a file beside the stream's checkpoint records that it has."""
+    """True if silver has decoded any message; a file beside the stream's checkpoint records that it has."""
     seen = Path(decode_stream.stream(lake, feed)) / "has_decoded"
     if seen.exists():
         return True
@@ -67,7 +67,7 @@ def _first_pairs(lake: Lake, decoding: decode_stream.Decoding) -> list[Pair]:
 
 
 def mistake(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> str | None:
-    """What is wrong with the feed's protocol or options, by these messages; None if they do not show it."""
+    """Returns what is wrong with the feed's protocol or options, by these messages; None if they do not show it."""
     failed = _failed(decoding, messages)
     if len(failed) < max(ENOUGH, NEARLY_ALL * len(messages)):
         return None
@@ -79,19 +79,19 @@ def mistake(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> str |
 
 
 def events_in(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> list[tuple[int, Event]]:
-    """The events of some messages, each with the number of its message."""
+    """Returns the events of some messages, each with the number of its message."""
     objects = StoredObjects(decoding.options.claim_check_storage_uri)
     decoder = Decoder(decoding.protocol, decoding.options, DecoderContext(objects=objects, schemas=decoding.schemas))
     return list(events_of(decoder.decode([key for key, _ in messages], [value for _, value in messages])))
 
 
 def _failed(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> dict[int, Failure]:
-    """The messages that do not decode, by number."""
+    """Returns the messages that do not decode, by number."""
     return {number: event for number, event in events_in(decoding, messages) if isinstance(event, Failure)}
 
 
 def _change(decoding: decode_stream.Decoding, recognised: Recognised) -> dict[str, str]:
-    """The keys of the feed file to change, with their new values."""
+    """Returns the keys of the feed file to change, with their new values."""
     deciding = {name: value for name, value in recognised.options.items() if name in DECIDING}
     if recognised.protocol == decoding.protocol:
         return _differing(decoding.options, recognised.protocol, deciding)

@@ -83,7 +83,7 @@ class BlockingMessage:
 
 
 def positions_of(texts: Sequence[str]) -> list[Position]:
-    """Positions given as ``topic/partition/offset``; none for ``all``, every open message.
+    """Reads positions that are given as ``topic/partition/offset``; none for ``all``, every open message.
 
     Raises ConfigError for no text and for any other text.
     """
@@ -105,28 +105,29 @@ def _position(text: str) -> Position:
 
 
 def position_text(message: Values) -> str:
-    """A message's position as ``--at`` takes it, from its columns topic, partition and offset."""
+    """Returns a message's position as ``--at`` takes it, from its columns topic, partition and offset."""
     return f"{message['topic']}/{message['partition']}/{message['offset']}"
 
 
 def fault_text(message: Values) -> str:
-    """Why a message of ``silver.<feed>_quarantine`` was not decoded: ``reason at byte 7: detail``."""
+    """Returns why a message of ``silver.<feed>_quarantine`` was not decoded: ``reason at byte 7: detail``."""
     at = "" if message["error_offset"] is None else f" at byte {message['error_offset']}"
     return f"{message['reason']}{at}: {message['detail']}"
 
 
 def create_tables(lake: Lake) -> None:
-    """Create the table of actions where it is missing."""
+    """Creates the table of actions where it is missing."""
     lake.create(Layer.OPS, ACTIONS, _ACTION_COLUMNS, comment="What was done about quarantined messages")
 
 
 def open_messages(lake: Lake, feed: str) -> DataFrame:
-    """The quarantined messages of a feed that nothing was done about: columns of ``silver.<feed>_quarantine``."""
+    """Returns the quarantined messages of a feed that nothing was done about: columns of
+    ``silver.<feed>_quarantine``."""
     return lake.spark.sql(open_messages_sql(lake, feed))
 
 
 def open_messages_sql(lake: Reader, feed: str, done: Sequence[QuarantineAction] = tuple(QuarantineAction)) -> str:
-    """Query: the quarantined messages of a feed on which none of these actions was taken."""
+    """Returns a query of the quarantined messages of a feed on which none of these actions was taken."""
     errors = f"SELECT {events_table.QUARANTINE_COLUMNS} FROM {_errors(lake, feed)}"
     if not lake.exists(Layer.OPS, ACTIONS):
         return errors
@@ -140,7 +141,7 @@ def open_messages_sql(lake: Reader, feed: str, done: Sequence[QuarantineAction] 
 
 
 def dismissed_count(lake: Reader, feed: str) -> int:
-    """How many messages of a feed were dismissed, and not replayed since."""
+    """Returns how many messages of a feed were dismissed, and not replayed since."""
     if not lake.exists(Layer.OPS, ACTIONS):
         return 0
     [row] = lake.rows(f"""
@@ -157,7 +158,7 @@ def _errors(lake: Reader, feed: str) -> str:
 
 
 def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:
-    """The first open message of each partition and table."""
+    """Returns the first open message of each partition and table."""
     if not lake.rows(f"SELECT 1 AS error FROM {_errors(lake, feed)} LIMIT 1"):  # the usual case, answered quickly
         return []
     rows = lake.rows(f"""
@@ -169,7 +170,7 @@ def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:
 
 
 def reasons(lake: Reader, feed: str, positions: Sequence[Position] = ()) -> dict[str, int]:
-    """How many messages are open (all, or those at these positions), by reason; the most frequent first."""
+    """Returns how many messages are open (all, or those at these positions), by reason; the most frequent first."""
     rows = lake.rows(f"""
         SELECT reason, count(*) AS messages FROM ({open_messages_sql(lake, feed)}) AS open
         WHERE {_at(positions)} GROUP BY reason ORDER BY messages DESC, reason""")
@@ -177,7 +178,7 @@ def reasons(lake: Reader, feed: str, positions: Sequence[Position] = ()) -> dict
 
 
 def first_open(lake: Reader, feed: str, positions: Sequence[Position], limit: int | None = None) -> list[Values]:
-    """The first open messages, or all, by Kafka's timestamp: columns of ``silver.<feed>_quarantine``."""
+    """Returns the first open messages, or all, by Kafka's timestamp: columns of ``silver.<feed>_quarantine``."""
     return lake.rows(f"""
         SELECT * FROM ({open_messages_sql(lake, feed)}) AS open WHERE {_at(positions)}
         ORDER BY timestamp, topic, partition, offset {"" if limit is None else f"LIMIT {limit}"}""")
@@ -186,7 +187,7 @@ def first_open(lake: Reader, feed: str, positions: Sequence[Position], limit: in
 def absent(
     lake: Reader, feed: str, positions: Sequence[Position], done: Sequence[QuarantineAction] = tuple(QuarantineAction)
 ) -> list[Position]:
-    """Those of the positions that have no quarantined message on which none of these actions was taken."""
+    """Returns the positions that have no quarantined message on which none of these actions was taken."""
     if not positions or not events_table.exists(lake, feed):
         return sorted({*positions})
     messages = open_messages_sql(lake, feed, done)
@@ -195,7 +196,7 @@ def absent(
 
 
 def _at(positions: Sequence[Position]) -> str:
-    """SQL: whether a message is at one of these positions; any message if there are none."""
+    """Returns the SQL condition that a message is at one of these positions; any message if there are none."""
     places = (
         f"(topic = {literal(topic)} AND partition = {number} AND offset = {at})" for topic, number, at in positions
     )
@@ -236,7 +237,7 @@ def replay(
 
 
 def _replayable(lake: Lake, feed: str, positions: Sequence[Position], reason: str | None) -> DataFrame:
-    """Position and batch of the messages to replay, as `replay` describes them."""
+    """Returns position and batch of the messages to replay, as `replay` describes them."""
     candidates = lake.spark.sql(
         open_messages_sql(lake, feed, (QuarantineAction.REPLAYED,) if positions else tuple(QuarantineAction))
     )
@@ -307,7 +308,7 @@ def _record(lake: Lake, feed: str, positions: DataFrame, action: QuarantineActio
 
 
 def _after_all_replays(lake: Lake, events: str) -> datetime:
-    """The current time, or the moment after the newest replay if another machine's clock is ahead."""
+    """Returns the current time, or the moment after the newest replay if another machine's clock is ahead."""
     [row] = lake.rows(f"SELECT max(replayed_at) AS newest FROM {events} WHERE replayed_at IS NOT NULL")
     now: datetime = datetime.now(UTC)
     return now if row["newest"] is None else max(now, row["newest"] + timedelta(microseconds=1))

@@ -41,7 +41,7 @@ class RetentionFloor:
 
 
 def retention_floor(lake: Reader, feed: str, layer: Layer) -> RetentionFloor:
-    """What the layer keeps of the feed: everything until maintenance deletes something. Creates nothing."""
+    """Returns what the layer keeps of the feed: everything until maintenance deletes something. Creates nothing."""
     if not lake.exists(Layer.OPS, RETENTION):
         return RetentionFloor()
     rows = lake.rows(f"""
@@ -62,8 +62,8 @@ def record(lake: Lake, feed: str, layer: Layer, floor: RetentionFloor) -> None:
 
 
 def first_offsets(lake: Lake, feed: str) -> dict[tuple[str, int], int]:
-    """By topic and partition the first offset whose message can be replayed: bronze has its bytes, and silver the
-    changes that came after it."""
+    """Returns by topic and partition the first offset whose message can be replayed: bronze has its bytes, and silver
+    the changes that came after it."""
     first = max(retention_floor(lake, feed, layer).first_batch for layer in (Layer.BRONZE, Layer.SILVER))
     if first == 0:
         return {}

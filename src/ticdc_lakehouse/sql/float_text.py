@@ -18,7 +18,7 @@ name."""
 
 
 def shortest_sql(value: str, spark_type: str) -> str:
-    """The number with an exponent: ``1.5e-07``."""
+    """Returns the number with an exponent: ``1.5e-07``."""
     # The lambda has the value once, however long its expression is.
     tried = f"transform(sequence(0, {_DIGITS[spark_type] - 1}), n -> {_rounded_sql('n')})"
     shortest = f"get(filter({tried}, t -> try_cast(t AS {spark_type}) = x), 0)"
@@ -26,8 +26,8 @@ def shortest_sql(value: str, spark_type: str) -> str:
 
 
 def _rounded_sql(digits: str) -> str:
-    """``x`` with so many digits after the first. Java rounds half up; Go and numpy, which write what messages have,
-    round it to even."""
+    """Returns ``x`` with so many digits after the first. Java rounds half up; Go and numpy, which write what messages
+    have, round it to even."""
     half = f"format_string(concat('%.', {digits} + 1, 'e'), x)"
     is_half = f"{half} RLIKE '[02468][.]?5e' AND try_cast({half} AS DOUBLE) = CAST(x AS DOUBLE)"
     down = f"regexp_replace({half}, '[.]?5e', 'e')"
@@ -35,7 +35,7 @@ def _rounded_sql(digits: str) -> str:
 
 
 def number_text_sql(value: str, spark_type: str) -> str:
-    """Plain digits from 1e-6 up to below 1e21, else an exponent."""
+    """Returns plain digits from 1e-6 up to below 1e21, else an exponent."""
     size = f"abs({value})"
     text = (
         f"CASE WHEN {value} = 0 THEN regexp_replace(CAST({value} AS STRING), '[.]0$', '') "

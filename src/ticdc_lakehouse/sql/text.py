@@ -10,30 +10,30 @@ from ticdc_lakehouse.schema.names import FOLDED_APART, TableName, fold
 
 
 def quoted(name: str) -> str:
-    """Any name as an SQL identifier."""
+    """Returns any name as an SQL identifier."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def literal(text: str) -> str:
-    """Any text as an SQL string literal."""
+    """Returns any text as an SQL string literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"
 
 
 def commented_sql(value: str, name: str, kind: str, comment: str) -> str:
-    """An SQL expression of type ``kind`` whose column has a comment. ALTER VIEW takes no list of columns, but the
-    comment of the field of a struct goes with the field."""
+    """Returns an SQL expression of type ``kind`` whose column has a comment. ALTER VIEW takes no list of columns, but
+    the comment of the field of a struct goes with the field."""
     field = f"{quoted(name)}: {kind} COMMENT {literal(comment)}"
     return f"CAST(named_struct({literal(name)}, {value}) AS STRUCT<{field}>).{quoted(name)}"
 
 
 def time_literal(time: datetime) -> str:
-    """A time as an SQL literal, exact to the microsecond."""
+    """Returns a time as an SQL literal, exact to the microsecond."""
     return f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}+00:00'"
 
 
 def rows_sql(rows: Sequence[Mapping[str, object]], fields: str) -> str:
-    """A query that returns these few rows; ``fields`` is their names and types (``a: BIGINT, b: STRING``). One JSON
-    text needs no Spark job of its own; Python rows would, and it takes a third of a second."""
+    """Returns a query that returns these few rows; ``fields`` is their names and types (``a: BIGINT, b: STRING``). One
+    JSON text needs no Spark job of its own; Python rows would, and it takes a third of a second."""
     return f"SELECT inline(from_json({literal(json.dumps(rows, default=_iso))}, 'ARRAY<STRUCT<{fields}>>'))"
 
 
@@ -43,14 +43,14 @@ def _iso(value: object) -> str:
 
 
 def folded_sql(expression: str) -> str:
-    """SQL text of ``schema.names.fold`` of an SQL string expression. Names of ASCII alone, which are most, skip what is
-    slow."""
+    """Returns the SQL text of ``schema.names.fold`` of an SQL string expression. Names that are only ASCII, which are
+    most, skip what is slow."""
     capitals, small = ("".join(map(chr, some)) for some in (FOLDED_APART.keys(), FOLDED_APART.values()))
     others = f"translate({expression}, {literal(capitals)}, {literal(small)})"
     return f"lower(if(octet_length({expression}) = char_length({expression}), {expression}, {others}))"
 
 
 def is_table_sql(name: TableName) -> str:
-    """SQL condition that the columns ``database`` and ``table`` name this table, in any case."""
+    """Returns the SQL condition that the columns ``database`` and ``table`` name this table, in any case."""
     parts = zip(("table", "database"), (name.table, name.database), strict=True)
     return " AND ".join(f"{folded_sql(column)} = {literal(fold(part))}" for column, part in parts)

@@ -29,7 +29,7 @@ _DAYS = (Family.DATE, Family.DATETIME)
 
 
 def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
-    """SQL of a value's text after the change; ``text``, SQL of its text before, if it does not change.
+    """Returns the SQL of a value's text after the change; ``text``, the SQL of its text before, if it does not change.
 
     Raises ApplyError for a pair of types whose conversion is not followed.
     """
@@ -40,13 +40,13 @@ def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def has_session_time(before: MysqlType, after: MysqlType) -> bool:
-    """Whether one of the types alone is TIMESTAMP. TiDB converts its wall-clock time in the zone of the session that
-    ran the DDL, which the job keeps (``NewDDLReorgMeta``, ``Location``) and TiCDC does not send."""
+    """True if only one of the types is TIMESTAMP. TiDB converts its wall-clock time in the zone of the session that ran
+    the DDL, which the job keeps (``NewDDLReorgMeta``, ``Location``) and TiCDC does not send."""
     return (before.family is Family.TIMESTAMP) is not (after.family is Family.TIMESTAMP)
 
 
 def as_wall_clock(kind: MysqlType) -> MysqlType:
-    """The type of a TIMESTAMP's wall-clock time."""
+    """Returns the type of a TIMESTAMP's wall-clock time."""
     return parse_type(f"datetime({kind.digits})") if kind.family is Family.TIMESTAMP else kind
 
 
@@ -77,8 +77,9 @@ def _decimal_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
 
 
 def _double(before: MysqlType, text: str) -> str:
-    """The stored number with all its binary digits: the text of a FLOAT has only as many digits as distinguish it from
-    its neighbours, and TiDB converts the number (``Datum.ConvertTo…``, from float32 to float64 first)."""
+    """Returns the SQL of the stored number with all its binary digits: the text of a FLOAT has only as many digits as
+    distinguish it from its neighbours, and TiDB converts the number (``Datum.ConvertTo…``, from float32 to float64
+    first)."""
     return f"CAST(CAST({text} AS FLOAT) AS DOUBLE)" if before.family is Family.FLOAT else f"CAST({text} AS DOUBLE)"
 
 
@@ -92,8 +93,8 @@ _BEYOND = 1 << 63
 
 
 def _real_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
-    """All digits of the binary number, as TiDB has them. A DECIMAL would be made of the shortest text that is read back
-    as the number, so it goes by way of a BIGINT; above its range, by way of what is beyond it."""
+    """Writes all digits of the binary number, as TiDB has them. A DECIMAL would be made of the shortest text that is
+    read back as the number, so it goes by way of a BIGINT; above its range, by way of what is beyond it."""
     whole = f"rint({_double(before, text)})"
     near = f"CAST(try_cast({whole} AS BIGINT) AS DECIMAL(20,0))"
     far = f"CAST(try_cast({whole} - {_BEYOND}D AS BIGINT) AS DECIMAL(20,0)) + {_BEYOND}BD"
@@ -103,8 +104,8 @@ def _real_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
 
 
 def _to_real(before: MysqlType, after: MysqlType, text: str) -> str:
-    """FLOAT(M,D) and DOUBLE(M,D) keep D digits after the point, which TiDB rounds in binary. Between a FLOAT and any
-    other number stands a float64, which may round a second time."""
+    """Keeps D digits after the point in FLOAT(M,D) and DOUBLE(M,D), which TiDB rounds in binary. Between a FLOAT and
+    any other number stands a float64, which may round a second time."""
     if len(after.size) == 2 and before.family not in _WHOLE and not _keeps_digits(before, after):
         raise ApplyError(f"the rounding of {before.text} to {after.text} is not followed")
     number = _matching(_NUMBER)(before, after, text) if before.family is Family.TEXT else text
@@ -118,19 +119,20 @@ def _to_real(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _real_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    """Numbers that need an exponent are written in other ways by other versions of TiDB."""
+    """Converts plain numbers only: those that need an exponent are written in other ways by other versions of TiDB."""
     size = f"abs(CAST({text} AS DOUBLE))"
     return f"CASE WHEN {size} = 0 OR {size} BETWEEN 1e-5 AND 1e15 THEN {text} END"
 
 
 def _text_to_text(before: MysqlType, after: MysqlType, text: str) -> str:
-    """A CHAR loses its trailing spaces when it is read."""
+    """Cuts the trailing spaces of a CHAR, which loses them when it is read."""
     cut = _cut(before, after, text)
     return f"rtrim({cut})" if after.name == "char" else cut
 
 
 def _cut(before: MysqlType, after: MysqlType, text: str) -> str:
-    """TiDB cuts only white space off a text that is too long, also in strict mode (``ProduceStrWithSpecifiedTp``)."""
+    """Cuts off only white space from a text that is too long, as TiDB does, also in strict mode
+    (``ProduceStrWithSpecifiedTp``)."""
     limit = (*after.size, None)[0] if after.name in CHARACTERS else None
     if limit is None or (before.name in CHARACTERS and before.size and before.size[0] <= limit):
         return text
@@ -147,7 +149,7 @@ def _binary_to_binary(_before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _padded(after: MysqlType, digits: str) -> str:
-    """BINARY(n) is filled up with zero bytes."""
+    """Fills BINARY(n) up with zero bytes."""
     if after.name != "binary" or not after.size:
         return digits
     length = 2 * after.size[0]
@@ -159,12 +161,13 @@ def _binary_to_text(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _year_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    """TiDB writes the number: the year 0000 becomes ``0`` (``convertToString`` of an integer)."""
+    """Writes the number, as TiDB does: the year 0000 becomes ``0`` (``convertToString`` of an integer)."""
     return f"CAST(CAST({text} AS INT) AS STRING)"
 
 
 def _matching(pattern: str) -> Conversion:
-    """Texts that are written as the other type writes its values; others are not converted."""
+    """Returns the conversion of texts that are written as the other type writes its values; others are not
+    converted."""
 
     def converted(_before: MysqlType, _after: MysqlType, text: str) -> str:
         return f"CASE WHEN {text} RLIKE '{pattern}' THEN trim({text}) END"
@@ -178,12 +181,12 @@ def _text_to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _text_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    """Days of the calendar. Others are kept or not, as the session's sql_mode says."""
+    """Converts days of the calendar. Others are kept or not, as the session's sql_mode says."""
     return f"CASE WHEN {text} RLIKE '{_DAY}' AND try_cast({text} AS DATE) IS NOT NULL THEN {text} END"
 
 
 def _text_to_moment(_before: MysqlType, after: MysqlType, text: str) -> str:
-    """As `_text_to_day`, for moments."""
+    """Converts moments as `_text_to_day` converts days."""
     return _rounded(f"CASE WHEN {text} RLIKE '{_MOMENT}' THEN {text} END", after.digits)
 
 
@@ -192,7 +195,7 @@ def _day_to_moment(_before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _moment_to_number(before: MysqlType, after: MysqlType, text: str) -> str:
-    """The digits alone (``Time.ToNumber``); for a whole number the time is rounded to seconds first
+    """Keeps only the digits (``Time.ToNumber``); for a whole number the time is rounded to seconds first
     (``Datum.toInt64``). NULL for partial dates."""
     is_whole = after.family is Family.INTEGER
     digits = 0 if is_whole else before.digits
@@ -204,7 +207,7 @@ def _moment_to_number(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
-    """Rounded half up to the digits of the new type. Zero and partial dates only lose zeros."""
+    """Rounds half up to the digits of the new type. Zero and partial dates only lose zeros."""
     if after.digits >= before.digits:
         return text
     has_zeros = f"{text} RLIKE '^[^.]*([.][0-9]{{{after.digits}}}0*)?$'"
@@ -213,19 +216,19 @@ def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _rounded(text: str, digits: int) -> str:
-    """The text of a moment, rounded to at most so many digits; NULL for a text that is no moment. (timestampdiff would
-    depend on the session's time zone.)"""
+    """Returns the text of a moment, rounded to at most so many digits; NULL for a text that is no moment.
+    (timestampdiff would depend on the session's time zone.)"""
     moved = f"timestampadd(MICROSECOND, {10 ** (6 - digits) // 2}, try_cast({text} AS TIMESTAMP_NTZ))"
     return f"left(CAST({moved} AS STRING), {_length(digits)})"
 
 
 def _length(digits: int) -> int:
-    """The length of a moment's text."""
+    """Returns the length of a moment's text."""
     return 19 + bool(digits) + digits
 
 
 def _moment_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    """TiDB cuts the time off, where MySQL rounds it first (``Time.Convert``)."""
+    """Cuts the time off, as TiDB does, where MySQL rounds it first (``Time.Convert``)."""
     return f"left({text}, 10)"
 
 
@@ -237,7 +240,7 @@ def _time_to_time(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def zeros(had: int, has: int) -> str:
-    """SQL of what follows a time's text if it gets more digits after the point."""
+    """Returns the SQL of what follows a time's text if it gets more digits after the point."""
     return f"'{'' if had else '.'}{'0' * (has - had)}'"
 
 
@@ -252,13 +255,13 @@ def _keeps_digits(before: MysqlType, after: MysqlType) -> bool:
 
 
 def _text_to_enum(_before: MysqlType, after: MysqlType, text: str) -> str:
-    """Texts that are a name as the type spells it. TiDB also takes other spellings, and numbers."""
+    """Converts texts that are a name as the type spells it. TiDB also takes other spellings, and numbers."""
     return f"CASE WHEN {text} IN ({_listed(after)}) THEN {text} END"
 
 
 def _text_to_set(_before: MysqlType, after: MysqlType, text: str) -> str:
-    """As `_text_to_enum`, for several names, in the order of the type. The lambda's variable has a reserved name: Spark
-    would resolve it as a column of the same name."""
+    """Converts several names as `_text_to_enum` converts one, in the order of the type. The lambda's variable has a
+    reserved name: Spark would resolve it as a column of the same name."""
     parts, names = f"split({text}, ',')", f"array({_listed(after)})"
     ordered = f"array_join(filter({names}, _ticdc_name -> array_contains({parts}, _ticdc_name)), ',')"
     return f"CASE WHEN {text} = '' THEN '' WHEN size(array_except({parts}, {names})) = 0 THEN {ordered} END"
@@ -271,7 +274,7 @@ def _listed(kind: MysqlType) -> str:
 
 
 def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
-    """Names stay; the names of a SET are in the order of the definition."""
+    """Keeps the names that stay; the names of a SET are in the order of the definition."""
     if not before.elements:
         raise ApplyError(f"the names of {before.text} are not known")
     kept = tuple(name for name in after.elements if name in before.elements)
@@ -281,7 +284,8 @@ def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _of_names(after: MysqlType, text: str) -> str:
-    """Names that the type still has. Where its collation ignores case, TiDB changes the spelling of others."""
+    """Keeps the names that the type still has. Where its collation ignores case, TiDB changes the spelling of
+    others."""
     if after.family is Family.ENUM:  # the name of its number 0 is empty
         return f"CASE WHEN {text} = '' OR {text} IN ({_listed(after)}) THEN {text} END"
     return f"CASE WHEN size(array_except(split({text}, ','), array('', {_listed(after)}))) = 0 THEN {text} END"

@@ -51,26 +51,27 @@ class TypedColumn:
 
     @property
     def has_dates(self) -> bool:
-        """Whether MySQL has values of its type that the Spark type cannot hold."""
+        """True if MySQL has values of its type that the Spark type cannot hold."""
         return self.definition.type.family in _WITH_IRREGULAR
 
     @property
     def may_lose(self) -> bool:
-        """Whether there may be texts that the Spark type cannot hold, also such as MySQL would not write."""
+        """True if there may be texts that the Spark type cannot hold, also such as MySQL would not write."""
         return self.spark_type != "STRING" or bool(self.definition.type.elements)
 
     def sql(self, text: str, time_zone: str) -> str:
-        """The typed value of SQL expression ``text``; NULL for NULL and for what the type cannot hold."""
+        """Returns the typed value of SQL expression ``text``; NULL for NULL and for what the type cannot hold."""
         return _value_sql(self.definition, self.spark_type, text, time_zone)
 
 
 def has_dates(table: Table) -> bool:
-    """Whether a table has columns that may hold irregular values."""
+    """True if a table has columns that may hold irregular values."""
     return any(column.has_dates for column in typed_columns(table))
 
 
 def typed_columns(table: Table) -> tuple[TypedColumn, ...]:
-    """The typed columns of a table, in its order, without the virtual ones. Comments name the columns of the key."""
+    """Returns the typed columns of a table, in its order, without the virtual ones. Comments name the columns of the
+    key."""
     places = {fold(name): place for place, name in enumerate(table.key, start=1)}
     columns = ((typed_column(column), places.get(fold(column.name))) for column in table.sent)
     return tuple(_of_the_key(column, place, len(places)) if place else column for column, place in columns)
@@ -81,24 +82,24 @@ def _of_the_key(column: TypedColumn, place: int, columns: int) -> TypedColumn:
 
 
 def by_name(column: ColumnDefinition) -> ColumnDefinition:
-    """The column as in MySQL's texts, defaults and stored rows: ENUM and SET by name."""
+    """Returns the column as in MySQL's texts, defaults and stored rows: ENUM and SET by name."""
     return replace(column, by="name") if column.type.elements else column
 
 
 def image_sql(table: Table, json_text: str) -> str:
-    """A row image as a struct of texts, one field a column. A malformed image is an error, never NULL."""
+    """Returns a row image as a struct of texts, one field per column. A malformed image is an error, never NULL."""
     fields = ", ".join(f"{quoted(column.name)} STRING" for column in table.sent)
     return f"from_json({json_text}, {literal(fields)}, map('mode', 'FAILFAST', {IMAGE_OPTIONS}))"
 
 
 def values_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], time_zone: str) -> str:
-    """The typed values of the columns' texts (SQL expressions) as one struct."""
+    """Returns the typed values of the columns' texts (SQL expressions) as one struct."""
     values = (f"{c.sql(text, time_zone)} AS {quoted(c.name)}" for c, text in zip(columns, texts, strict=True))
     return f"struct({', '.join(values)})"
 
 
 def irregular_texts_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], values: Sequence[str]) -> str:
-    """Those texts that their typed values could not hold, as a JSON object text: ``{}`` where they hold all."""
+    """Returns the texts that their typed values could not hold, as a JSON object text: ``{}`` where they hold all."""
     texts_of = (
         f"CASE WHEN {value} IS NULL THEN {text} END AS {quoted(column.name)}"
         for column, text, value in zip(columns, texts, values, strict=True)
@@ -110,8 +111,8 @@ def irregular_texts_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], 
 
 
 def has_irregular_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], values: Sequence[str]) -> str:
-    """Condition that ``irregular_texts_sql`` has something to give: cheaper than it where almost no value
-    is irregular."""
+    """Returns the condition that ``irregular_texts_sql`` is not empty: cheaper than it where almost no value is
+    irregular."""
     conditions = (
         f"({value} IS NULL AND {text} IS NOT NULL)"
         for column, text, value in zip(columns, texts, values, strict=True)
@@ -121,18 +122,18 @@ def has_irregular_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], va
 
 
 def irregular_sql(texts: str) -> str:
-    """What ``irregular_texts_sql`` gave as a map; NULL if no value is irregular."""
+    """Returns the result of ``irregular_texts_sql`` as a map; NULL if no value is irregular."""
     return f"CASE WHEN {texts} <> '{{}}' THEN from_json({texts}, 'map<string,string>') END"
 
 
 def typed_column(column: ColumnDefinition) -> TypedColumn:
-    """The typed column of one column."""
+    """Returns the typed column of one column."""
     spark_type, remark = _home(column)
     return TypedColumn(name=column.name, spark_type=spark_type, comment=_comment(column, remark), definition=column)
 
 
 def text_comment(column: ColumnDefinition) -> str:
-    """The comment of one column where dates are shown as MySQL's texts."""
+    """Returns the comment of one column where dates are shown as MySQL's texts."""
     return _comment(column, "MySQL's text: on_irregular")
 
 
@@ -142,7 +143,7 @@ def _comment(column: ColumnDefinition, remark: str) -> str:
 
 
 def pending_remark(column: ColumnDefinition) -> str:
-    """What people must know of a column whose value in old rows is pending; empty for any other."""
+    """Returns what people must know of a column whose value in old rows is pending; empty for any other."""
     if column.pending is None:
         return ""
     held = "an estimate" if column.pending.estimated else "NULL"
@@ -161,7 +162,7 @@ _HOMES = {
 
 
 def _home(column: ColumnDefinition) -> tuple[str, str]:
-    """The Spark type of a column, and what its comment must say beside the MySQL type."""
+    """Returns the Spark type of a column, and what its comment must say beside the MySQL type."""
     kind = column.type
     match kind.family:
         case Family.INTEGER:
@@ -215,21 +216,21 @@ def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: 
 
 
 def filled_time_sql(text: str, digits: int) -> str:
-    """The text of a TIME with so many digits after the point; NULL if it has more."""
+    """Returns the text of a TIME with so many digits after the point; NULL if it has more."""
     fraction = f"split_part({text}, '.', 2)"
     filled = f"concat(split_part({text}, '.', 1), '.', rpad({fraction}, {digits}, '0'))" if digits else text
     return f"CASE WHEN length({fraction}) <= {digits} THEN {filled} END"
 
 
 def _enum_sql(elements: tuple[str, ...], text: str) -> str:
-    """Index 0 is MySQL's error value, which prints as the empty string."""
+    """Returns the name of an index. Index 0 is MySQL's error value, which prints as the empty string."""
     names = ", ".join(literal(name) for name in ("", *elements))
     return f"get(array({names}), try_cast({text} AS INT))"
 
 
 def _set_sql(elements: tuple[str, ...], text: str) -> str:
-    """Bit i of the mask (up to 64, as a signed BIGINT) is element i. What is no number is no mask (``conv`` would make
-    0 of it), nor is one with a bit that has no name: the definition is older than the row."""
+    """Returns the names of a mask: bit i (up to 64, as a signed BIGINT) is element i. What is no number is no mask
+    (``conv`` would make 0 of it), nor is one with a bit that has no name: the definition is older than the row."""
     names = ", ".join(literal(name) for name in elements)
     mask = f"CAST(conv({text}, 10, -10) AS BIGINT)"
     chosen = f"filter(array({names}), (name, i) -> ({mask} & shiftleft(1L, i)) <> 0)"
@@ -238,14 +239,14 @@ def _set_sql(elements: tuple[str, ...], text: str) -> str:
 
 
 def stored_text_sql(column: TypedColumn, time_zone: str) -> str:
-    """MySQL's text of a stored value (`event` docstring; ENUM and SET as they are stored, by name where that is known):
-    what ``TypedColumn.sql`` was computed from, read back."""
+    """Returns MySQL's text of a stored value (`event` docstring; ENUM and SET as they are stored, by name where that is
+    known): what ``TypedColumn.sql`` was computed from, read back."""
     text = value_text_sql(column, quoted(column.name), time_zone)
     return f"coalesce({IRREGULAR}[{literal(column.name)}], {text})"
 
 
 def value_text_sql(column: TypedColumn, value: str, time_zone: str) -> str:
-    """MySQL's text of a value that the column's Spark type holds."""
+    """Returns MySQL's text of a value that the column's Spark type holds."""
     kind, spark_type = column.definition.type, column.spark_type
     # None, too, where the type has no digits: what is stored then has none either, and to cut them takes a third more.
     digits = (kind.digits or None) if column.definition.sized else None
@@ -273,12 +274,12 @@ def value_text_sql(column: TypedColumn, value: str, time_zone: str) -> str:
 
 
 def _in_utc(timestamp: str) -> str:
-    """A TIMESTAMP as the TIMESTAMP_NTZ of its UTC time, in any time zone of the session."""
+    """Returns a TIMESTAMP as the TIMESTAMP_NTZ of its UTC time, in any time zone of the session."""
     return f"timestampadd(MICROSECOND, unix_micros({timestamp}), TIMESTAMP_NTZ'1970-01-01 00:00:00')"
 
 
 def moment_text_sql(moment: str, digits: int | None) -> str:
-    """MySQL's text of a TIMESTAMP_NTZ, with so many digits after the point; None: as far as they are not 0.
+    """Returns MySQL's text of a TIMESTAMP_NTZ, with so many digits after the point; None: as far as they are not 0.
 
     ``date_format`` would take it for a time of the session's zone, where an hour may be missing, and write the digits
     as the session's time parser does.

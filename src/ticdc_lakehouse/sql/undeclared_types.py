@@ -22,8 +22,8 @@ _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
 
 
 def whole_text_sql(column: ColumnDefinition, text: str, time_zone: str) -> str:
-    """MySQL's text of the wire's ``text`` (SQL expressions). NULL for NULL, and for a text that a value of the column's
-    type cannot have."""
+    """Returns MySQL's text of the wire's ``text`` (SQL expressions). NULL for NULL, and for a text that a value of the
+    column's type cannot have."""
     digits = column.type.digits
     number = f"try_cast({text} AS BIGINT)"
     match column.type.family:
@@ -66,8 +66,8 @@ def _number_sql(kind: MysqlType, text: str) -> str:
 
 
 def _plain_digits_sql(number: str) -> str:
-    """The digits of a number that is written with an exponent below 1e-6 and from 1e21 on: ``-1.5e+21``. Before the
-    exponent it has 17 digits at most, one of them before the point. Exponents that no DECIMAL has stay."""
+    """Returns the digits of a number that is written with an exponent below 1e-6 and from 1e21 on: ``-1.5e+21``. Before
+    the exponent it has 17 digits at most, one of them before the point. Exponents that no DECIMAL has stay."""
     sign = f"CASE WHEN {number} LIKE '-%' THEN '-' ELSE '' END"
     digits = f"translate(substring_index({number}, 'e', 1), '-.', '')"
     exponent = f"try_cast(substring_index({number}, 'e', -1) AS INT)"
@@ -84,14 +84,14 @@ def _bytes_sql(text: str) -> str:
 
 
 def _bits_sql(text: str) -> str:
-    """A decimal integer of little-endian bytes."""
+    """Returns a decimal integer of little-endian bytes."""
     digits = f"hex({_bytes_sql(text)})"
     octets = f"transform(sequence(1, length({digits}), 2), at -> substring({digits}, CAST(at AS INT), 2))"
     return f"CASE WHEN length({digits}) > 0 THEN conv(array_join(reverse({octets}), ''), 16, 10) END"
 
 
 def _cut(time: str, digits: int) -> str:
-    """A time of six digits after the point with that many of them."""
+    """Returns a time of six digits after the point with that many of them."""
     spare = 6 - digits + (digits == 0)
     return f"left({time}, length({time}) - {spare})" if spare else time
 
@@ -108,8 +108,9 @@ def _time_sql(micros: str) -> str:
 
 
 def _instant_sql(text: str, time_zone: str, digits: int) -> str:
-    """``2024-01-01T00:00:00.123Z`` in the feed's zone; NULL if its text there is that of an hour before (clocks are set
-    back). 1970-01-01T00:00:00Z, below the type's first instant, is the writers' word for ``0000-00-00 00:00:00``."""
+    """Returns ``2024-01-01T00:00:00.123Z`` in the feed's zone; NULL if its text there is that of an hour before (clocks
+    are set back). 1970-01-01T00:00:00Z, below the type's first instant, is the writers' word for ``0000-00-00
+    00:00:00``."""
     zero = literal("0000-00-00 00:00:00" + (f".{'0' * digits}" if digits else ""))
     utc = f"try_cast(replace(left({text}, 19), 'T', ' ') AS TIMESTAMP_NTZ)"
     local = f"convert_timezone('UTC', {literal(time_zone)}, {utc})"

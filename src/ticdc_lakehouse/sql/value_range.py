@@ -16,9 +16,9 @@ _BITS = {"tinyint": 8, "bool": 8, "boolean": 8, "smallint": 16, "mediumint": 24,
 
 
 def is_value_sql(before: MysqlType, after: MysqlType, text: str) -> str:
-    """SQL of whether a converted text is a value of the new type, as far as its conversion and Spark's type let others
-    pass; ``true`` if there are none. Without strict mode TiDB changes a value that is not, and of a negative
-    number that becomes a BIT in any mode."""
+    """Returns the SQL condition that a converted text is a value of the new type, as far as its conversion and Spark's
+    type let others pass; ``true`` if there are none. Without strict mode TiDB changes a value that is not, and a
+    negative number that becomes a BIT in any mode."""
     match after.family:
         case Family.INTEGER | Family.BIT if not _is_within(before, after):
             low, high = _range(after)
@@ -41,7 +41,7 @@ def _is_within(before: MysqlType, after: MysqlType) -> bool:
 
 
 def _range(kind: MysqlType) -> tuple[int, int]:
-    """The least and the greatest value of an integer type or a BIT."""
+    """Returns the least and the greatest value of an integer type or a BIT."""
     if kind.family is Family.BIT:
         return 0, (1 << (kind.digits or 64)) - 1
     count = 1 << _BITS[kind.name]
@@ -49,7 +49,8 @@ def _range(kind: MysqlType) -> tuple[int, int]:
 
 
 def _is_number_sql(before: MysqlType, after: MysqlType, number: str) -> str:
-    """FLOAT(M,D) and DOUBLE(M,D) have M - D digits before the point, UNSIGNED nothing below 0."""
+    """Returns the condition that a number fits: FLOAT(M,D) and DOUBLE(M,D) have M - D digits before the point, UNSIGNED
+    nothing below 0."""
     conditions = [f"{number} >= 0"] if after.unsigned and not before.unsigned else []
     if after.family in REAL and len(after.size) == 2 and _whole_digits(before) > _whole_digits(after):
         conditions.append(f"abs({number}) < 1e{_whole_digits(after)}")
@@ -57,13 +58,13 @@ def _is_number_sql(before: MysqlType, after: MysqlType, number: str) -> str:
 
 
 def _whole_digits(kind: MysqlType) -> int:
-    """The most digits before the point."""
+    """Returns the most digits before the point."""
     is_limited = len(kind.size) == 2 and kind.family in (*REAL, Family.DECIMAL)
     return kind.size[0] - kind.size[1] if is_limited else 400
 
 
 def _has_room(before: MysqlType, after: MysqlType) -> bool:
-    """Whether a text or binary type has room for all of another; a conversion to CHAR and VARCHAR cuts texts itself."""
+    """True if a text or binary type has room for all of another; a conversion to CHAR and VARCHAR cuts texts itself."""
     if before.family is Family.TEXT and after.name in CHARACTERS:
         return True
     return before.family in (Family.TEXT, Family.BINARY) and _most_bytes(before) <= _most_bytes(after)
@@ -76,7 +77,7 @@ def _most_bytes(kind: MysqlType) -> int:
 
 
 def _is_short_sql(after: MysqlType, text: str) -> str:
-    """Binary is in hex."""
+    """Returns the condition that a text is not too long; binary is in hex."""
     if after.family is Family.BINARY:
         return f"length({text}) <= {2 * _most_bytes(after)}"
     if after.name in CHARACTERS:

@@ -32,7 +32,7 @@ class SourceColumn:
 
 
 def source_columns(source: Source, name: TableName) -> list[SourceColumn] | None:
-    """The columns of a table in TiDB at the source's TSO, without the virtual ones; None if the table does not
+    """Returns the columns of a table in TiDB at the source's TSO, without the virtual ones; None if the table does not
     exist."""
     rows = source.ask(f"""
         SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA FROM information_schema.columns
@@ -48,7 +48,7 @@ def source_columns(source: Source, name: TableName) -> list[SourceColumn] | None
 
 
 def source_text_sql(column: SourceColumn, *, by_name: bool) -> str:
-    """SQL of the text of a column's value. ``by_name``: ENUM and SET are names, else numbers."""
+    """Returns SQL of the text of a column's value. ``by_name``: ENUM and SET are names, else numbers."""
     name, kind = quoted(column.name), column.type
     match kind.family:
         case Family.FLOAT | Family.DOUBLE:
@@ -78,8 +78,8 @@ def _number_type(kind: MysqlType) -> str:
 
 
 def source_literal(column: SourceColumn, text: str, *, by_name: bool = True) -> str:
-    """A value's text as a literal (sql_mode empty). ``by_name`` as in `source_text_sql`. Raises ApplyError for one that
-    is no value of the column's type: texts come from Kafka, and what is not quoted must not be SQL."""
+    """Returns a value's text as a literal (sql_mode empty). ``by_name`` as in `source_text_sql`. Raises ApplyError for
+    one that is no value of the column's type: texts come from Kafka, and what is not quoted must not be SQL."""
     match column.type.family:
         case family if family in NUMBERS:
             return _checked(column, _NUMBER, text)
@@ -98,5 +98,5 @@ def _checked(column: SourceColumn, form: re.Pattern[str], text: str) -> str:
 
 
 def text_literal(text: str) -> str:
-    """A text as a literal (sql_mode empty)."""
+    """Returns a text as a literal (sql_mode empty)."""
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -56,7 +56,7 @@ class Address:
     tls: bool = False
 
     def connect(self) -> Connection[Any]:
-        """A new connection, of which nothing is set yet."""
+        """Opens a new connection, of which nothing is set yet."""
         ssl = {"ca": self.ca} if self.ca else {"check_hostname": False} if self.tls else None
         password = self.password.encode()  # of text PyMySQL sends Latin-1
         return pymysql.connect(
@@ -72,7 +72,7 @@ class Address:
 
 
 def address_of(dsn: str, secret: Secret) -> Address:
-    """The address that a DSN names, with the password from the secret that it refers to.
+    """Returns the address that a DSN names, with the password from the secret that it refers to.
 
     >>> address_of("mysql://reader@tidb:4000/?secret=lake/tidb", lambda scope, key: f"{scope}'s {key}").password
     "lake's tidb"
@@ -97,7 +97,7 @@ def address_of(dsn: str, secret: Secret) -> Address:
 
 
 def _parts(dsn: str) -> tuple[SplitResult, int | None]:
-    """The DSN's parts, and its port."""
+    """Returns the DSN's parts, and its port."""
     try:
         parts = urlsplit(dsn)
         port = parts.port
@@ -107,7 +107,7 @@ def _parts(dsn: str) -> tuple[SplitResult, int | None]:
 
 
 def _options(query: str) -> dict[str, str]:
-    """The options. Raises ConfigError for an unknown one or a wrong value."""
+    """Returns the options. Raises ConfigError for an unknown one or a wrong value."""
     given = parse_qsl(query, keep_blank_values=True)
     options = dict(given)
     if unknown := options.keys() - _EXPECTED.keys():
@@ -128,11 +128,11 @@ class Snapshot:
     address: Address
     tso: int
     time_zone: str = "UTC"
-    """Of TIMESTAMP texts."""
+    """The zone of TIMESTAMP texts."""
 
     def connect(self) -> Connection[Any]:
-        """A session at the TSO. Raises ConfigError if TiDB has no versions that old, or does not know the TSO, and
-        ApplyError if it is at another one."""
+        """Opens a session at the TSO. Raises ConfigError if TiDB has no versions that old, or does not know the TSO,
+        and ApplyError if it is at another one."""
         connection = _connected(self.address)
         try:
             with connection.cursor() as cursor:
@@ -191,7 +191,8 @@ class Source:
     """Connections that no thread uses; appending and popping are atomic."""
 
     def ask(self, query: str) -> list[Row]:
-        """The rows of a query's answer. Raises ConfigError where the user may not read, ApplyError for all else."""
+        """Returns the rows of a query's answer. Raises ConfigError where the user may not read, ApplyError for all
+        else."""
         with _errors(query):
             connection = self._idle.pop() if self._idle else self.connect()
             try:
@@ -206,12 +207,12 @@ class Source:
         return rows
 
     def ask_all(self, queries: Sequence[str]) -> list[list[Row]]:
-        """The answers to queries, in their order."""
+        """Returns the answers to queries, in their order."""
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(self.ask, queries))
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         while self._idle:
             self._idle.pop().close()
 
@@ -227,7 +228,7 @@ def _errors(query: str) -> Iterator[None]:
 
 
 def text_of(value: object) -> str | None:
-    """A value of an answer as text."""
+    """Returns a value of an answer as text."""
     if value is None:
         return None
     return value.decode("utf-8", "replace") if isinstance(value, bytes | bytearray) else str(value)

@@ -45,7 +45,7 @@ COMMANDS = {
     "doctor": "check Python, Java, jars, ports, and each feed's file, secrets, brokers and topics",
 }
 LOCAL = {"confluent_kafka", "delta", "deltalake", "pandas", "py4j", "pyspark", "rich", "shtab"}
-"""What the extra ``local`` in pyproject.toml brings; ``decode`` does without, ``inspect`` needs rich of it alone."""
+"""What the extra ``local`` in pyproject.toml brings; ``decode`` does without, ``inspect`` needs only rich of it."""
 _BEFORE_COMMAND = ("-h", "--help", "--version")
 _READER_GONE = 128 + 13
 """The exit code of shells for SIGPIPE."""
@@ -66,8 +66,8 @@ _Help = argparse.RawDescriptionHelpFormatter
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code (`EXIT_CODES`). ``arguments`` None: those of the process, which
-    SIGINT and SIGTERM then end."""
+    """Runs one command; returns its exit code (`EXIT_CODES`). ``arguments`` None: those of the process, which SIGINT
+    and SIGTERM then end."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         interrupt.end_on_signals(given[0] if given else "")
@@ -97,7 +97,7 @@ def _main(given: list[str]) -> int:
 
 
 def _spark_errors() -> tuple[type[Exception], ...]:
-    """The errors of Spark and of the calls of its JVM; none where no command has imported Spark."""
+    """Returns the errors of Spark and of the calls of its JVM; none where no command has imported Spark."""
     if "pyspark" not in sys.modules:
         return ()
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -107,7 +107,7 @@ def _spark_errors() -> tuple[type[Exception], ...]:
 
 
 def _spark_text(error: BaseException) -> str:
-    """What the machine refused, or what Spark says, on one line; the log has the traceback at its level debug."""
+    """Returns what the machine refused, or what Spark says, on one line. At level debug the log has the traceback."""
     from ticdc_local.cli.job_text import cause_line, machine_cause
 
     logging.getLogger(f"{log.ROOT}.cli").debug("".join(traceback.format_exception(error)))
@@ -115,14 +115,14 @@ def _spark_text(error: BaseException) -> str:
 
 
 def _print_any_character() -> None:
-    """A terminal in another encoding than UTF-8 shows what it cannot print as ``\\u…``."""
+    """Lets a terminal in another encoding than UTF-8 show what it cannot print as ``\\u…``."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def parsed(given: list[str]) -> argparse.Namespace:
-    """The options of a command line. Ends the process where it is wrong, or asks for help."""
+    """Returns the options of a command line. Ends the process where it is wrong, or asks for help."""
     # Only the command that is called needs its arguments; the others are there for the list.
     parser = full_parser(given[:1])
     for command in given[:1]:
@@ -152,7 +152,7 @@ class _CommandParser(_Parser):
 
 
 def full_parser(called: Collection[str]) -> argparse.ArgumentParser:
-    """The parser of all commands; of those in ``called`` with their arguments."""
+    """Returns the parser of all commands; of those in ``called`` with their arguments."""
     parser = _Parser(
         prog="ticdc-lake",
         description="TiDB tables in the lakehouse.",

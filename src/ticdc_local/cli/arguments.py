@@ -67,7 +67,7 @@ def refuse(options: argparse.Namespace, dests: Iterable[str], reason: str) -> No
 
 
 def project_root(options: argparse.Namespace) -> Path:
-    """The project's folder. Raises ConfigError if it has no databricks.yml."""
+    """Returns the project's folder. Raises ConfigError if it has no databricks.yml."""
     root: Path = options.project.absolute()
     if not (root / "databricks.yml").is_file():
         raise ConfigError(f"{root}: expected a folder with databricks.yml; name it with --project")
@@ -75,8 +75,8 @@ def project_root(options: argparse.Namespace) -> Path:
 
 
 def lake_root(options: argparse.Namespace) -> Path:
-    """The lake's folder; it need not exist. Raises ConfigError for a path that delta-rs reads as another one: for a
-    folder ``a%20b`` it reads the folder ``a b``; and for one that Spark takes for two (``spark.local.dir``)."""
+    """Returns the lake's folder; it need not exist. Raises ConfigError for a path that delta-rs reads as another one:
+    for a folder ``a%20b`` it reads the folder ``a b``; and for one that Spark takes for two (``spark.local.dir``)."""
     given: Path = options.lake or options.project / LAKE
     root = given.absolute()
     if forbidden := _ESCAPE.search(str(root.resolve())) or _COMMA.search(str(root)):
@@ -85,7 +85,7 @@ def lake_root(options: argparse.Namespace) -> Path:
 
 
 def in_same_place(options: argparse.Namespace, command: str) -> str:
-    """A command with the ``--project`` and ``--lake`` that this one was given."""
+    """Returns a command with the ``--project`` and ``--lake`` that this one was given."""
     given = {"--project": None if options.project == Path() else options.project, "--lake": options.lake}
     places = [f"{flag} {shlex.quote(str(path))}" for flag, path in given.items() if path is not None]
     return " ".join([command, *places])
@@ -101,7 +101,7 @@ def writing(option: str, path: Path) -> Iterator[None]:
 
 
 def named_values(pairs: list[str], what: str) -> dict[str, str]:
-    """``name=value`` arguments as a mapping. Raises ConfigError for one without ``=``."""
+    """Returns ``name=value`` arguments as a mapping. Raises ConfigError for one without ``=``."""
     for pair in pairs:
         if "=" not in pair:
             raise ConfigError(f"{what}: expected name=value, found {pair!r}")
@@ -109,19 +109,19 @@ def named_values(pairs: list[str], what: str) -> dict[str, str]:
 
 
 def path_or_uri(text: str) -> str:
-    """Where something lies. An empty path would be the working directory. Raises argparse.ArgumentTypeError."""
+    """Returns where something lies. An empty path would be the working directory. Raises argparse.ArgumentTypeError."""
     if not text:
         raise argparse.ArgumentTypeError("expected a path, found none")
     return text
 
 
 def local_path(text: str) -> Path:
-    """A path of this machine. Raises argparse.ArgumentTypeError for an empty one."""
+    """Returns a path of this machine. Raises argparse.ArgumentTypeError for an empty one."""
     return Path(path_or_uri(text))
 
 
 def positive(text: str) -> int:
-    """A whole number, 1 or more. Raises argparse.ArgumentTypeError."""
+    """Returns a whole number, 1 or more. Raises argparse.ArgumentTypeError."""
     try:
         number = int(text)
     except ValueError:
@@ -132,7 +132,7 @@ def positive(text: str) -> int:
 
 
 def one_of(words: type[_Words]) -> Callable[[str], _Words]:
-    """A type of arguments: one of the words of an enumeration. It raises argparse.ArgumentTypeError."""
+    """Returns a type of arguments: one of the words of an enumeration. It raises argparse.ArgumentTypeError."""
 
     def read(text: str) -> _Words:
         if text not in tuple(words):
@@ -143,7 +143,7 @@ def one_of(words: type[_Words]) -> Callable[[str], _Words]:
 
 
 def port(text: str) -> int:
-    """A TCP port. Raises argparse.ArgumentTypeError."""
+    """Returns a TCP port. Raises argparse.ArgumentTypeError."""
     number = positive(text)
     if number > 65535:
         raise argparse.ArgumentTypeError(f"expected a port, 65535 at most, found {text!r}")
@@ -151,7 +151,7 @@ def port(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """A time to wait: ``10``, ``10s``, ``5m``, ``1h``. Raises argparse.ArgumentTypeError."""
+    """Returns a time to wait, in seconds: ``10``, ``10s``, ``5m``, ``1h``. Raises argparse.ArgumentTypeError."""
     number = _in_seconds(text)
     if not 0 <= number <= _UNITS["d"]:
         raise argparse.ArgumentTypeError(f"expected a time such as 10s, 5m or 1h, of a day at most, found {text!r}")
@@ -159,7 +159,7 @@ def seconds(text: str) -> float:
 
 
 def age(text: str) -> float:
-    """How old something is: ``30m``, ``6h``, ``2d``. Raises argparse.ArgumentTypeError."""
+    """Returns how old something is, in seconds: ``30m``, ``6h``, ``2d``. Raises argparse.ArgumentTypeError."""
     number = _in_seconds(text)
     if not 0 <= number <= _UNITS["d"] * 999_999:
         raise argparse.ArgumentTypeError(f"expected a time such as 30m, 6h or 2d, found {text!r}")
@@ -167,7 +167,7 @@ def age(text: str) -> float:
 
 
 def _in_seconds(text: str) -> float:
-    """Not a number for what is no time."""
+    """Returns a time in seconds, NaN for what is no time."""
     match = re.fullmatch(r"([0-9.]+)([smhd]?)", text)
     try:
         return float(match[1]) * _UNITS[match[2]] if match else math.nan

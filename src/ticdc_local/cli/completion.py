@@ -25,12 +25,12 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument("shell", choices=SHELLS, help="what the script is for")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the script."""
+    """Prints the script."""
     parser = full_parser([*COMMANDS])
     for action in _actions(parser):
         if action.dest in CHOICES:
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The arguments of a parser, and of its commands."""
+    """Yields the arguments of a parser, and of its commands."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):

@@ -15,7 +15,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     project_argument(parser)
     parser.add_argument(
         "--workspace",
@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the file."""
+    """Writes the file."""
     root = project_root(options)
     text = deployment_text(root, options.workspace, named_values(options.var, "--var"))
     (root / FILE).parent.mkdir(exist_ok=True)

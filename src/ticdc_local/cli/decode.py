@@ -32,7 +32,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument("--protocol", required=True, help=f"one of {SPELLINGS}")
     pairs_argument(parser, "--option", "a sink-uri option, or time-zone")
     parser.add_argument("--lenient", action="store_true", help="exit code 0 also if a message does not decode")
@@ -40,8 +40,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print one line a message: ``{"line", "events"}``, or ``{"line", "error": {"reason", "detail", "offset"}}``; 1 if
-    one does not decode."""
+    """Prints one line per message: ``{"line", "events"}``, or ``{"line", "error": {"reason", "detail", "offset"}}``; 1
+    if one does not decode."""
     failed = 0
     decoder = MessageDecoder(options.protocol, named_values(options.option, "--option"))
     with opened(options.file) as lines:
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def decoded_lines(decoder: MessageDecoder, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, object]]]:
-    """Each input line's number from 1, and its ``events`` or ``error``."""
+    """Yields each input line's number from 1, and its ``events`` or ``error``."""
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
     read, passed_on = tee((number, message_in(line, f"line {number}")) for number, line in numbered)
     results = decoder.decode(message for _, message in read)
@@ -72,7 +72,7 @@ def _result(events: tuple[Event, ...]) -> dict[str, object]:
 
 
 def canonical(event: Event) -> dict[str, Any]:
-    """The event as JSON values (module docstring); a failure gives ``{"reason", "detail", "offset"}``."""
+    """Returns the event as JSON values (module docstring); a failure becomes ``{"reason", "detail", "offset"}``."""
     match event:
         case RowChange():
             return _row(event)

@@ -106,21 +106,21 @@ class _Demo:
     terminal: TextIO = field(default_factory=lambda: sys.stdout)
 
     def say(self, text: str) -> None:
-        """Note a line with the seconds since the start, also while notebooks' output is held back."""
+        """Notes a line with the seconds since the start, also while notebooks' output is held back."""
         note(f"[{time.monotonic() - self.started:5.1f} s] {text}", self.terminal)
 
     def session(self) -> SparkSession:
-        """The process's session."""
+        """Returns the process's session."""
         return self.open_session(self.lake)
 
     def parameters(self, broker: Broker, feeds: Iterable[str]) -> dict[str, str]:
-        """The job's parameters for these feeds, except until_tso."""
+        """Returns the job's parameters for these feeds, except until_tso."""
         own = {"bootstrap_servers": broker.bootstrap_servers}
         return {**local_parameters(self.project, self.lake), **feed_parameters(*feeds), **own}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     place_arguments(parser)
     parser.add_argument(
         "--steps",
@@ -132,13 +132,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _session(lake: Path) -> SparkSession:
-    """The process's session, opened silently: the demo prints its own progress."""
+    """Returns the process's session, opened silently: the demo prints its own progress."""
     silence_query_log()
     return local_session(lake)
 
 
 def run(options: argparse.Namespace, open_session: Callable[[Path], SparkSession] = _session) -> int:
-    """Create the lake again and show it; returns 1 if gold differs from TiDB anywhere.
+    """Creates the lake again and shows it; returns 1 if gold differs from TiDB anywhere.
 
     ``open_session`` opens the session of the lake's folder.
     """
@@ -170,7 +170,7 @@ def _prepared(options: argparse.Namespace, open_session: Callable[[Path], SparkS
 
 
 def clean(lake: Path) -> None:
-    """Make the lake's folder empty. Raises ConfigError, and deletes nothing, if the demo did not make what is in it,
+    """Empties the lake's folder. Raises ConfigError, and deletes nothing, if the demo did not make what is in it,
     another feed has tables in it, or another process is at work there."""
     names = {path.name for path in lake.iterdir()} if lake.is_dir() else set()
     if MARK not in names and not names <= _LEFT_BY_PROMPT:
@@ -191,13 +191,14 @@ def clean(lake: Path) -> None:
 
 
 def _feeds_of_others(lake: Path) -> list[str]:
-    """The feeds with messages in the lake that are none of `FEEDS`: a feed of one's own goes into the same folder."""
+    """Returns the feeds with messages in the lake that are none of `FEEDS`: a feed of one's own goes into the same
+    folder."""
     suffix = messages_table("")
     return sorted({path.name.removesuffix(suffix) for path in (lake / Layer.BRONZE).glob(f"*{suffix}")} - {*FEEDS})
 
 
 def _is_held(lock: Path) -> bool:
-    """Whether a broker (`Broker`) or a layer (`exclusive_run`) of another process holds the lock."""
+    """True if a broker (`Broker`) or a layer (`exclusive_run`) of another process holds the lock."""
     try:
         with lock.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -209,14 +210,14 @@ def _is_held(lock: Path) -> bool:
 
 
 def chosen(known: list[Answer], steps: int) -> list[Answer]:
-    """``steps`` of the answers, evenly apart, the last one among them."""
+    """Returns ``steps`` of the answers, evenly apart, the last one among them."""
     last = len(known) - 1
     places = {round(last * step / steps) for step in range(1, steps + 1)}
     return [known[place] for place in sorted(places)]
 
 
 def _publish(demo: _Demo, broker: Broker, name: str) -> None:
-    """Write a recorded stream into the topic that the feed's file names."""
+    """Writes a recorded stream into the topic that the feed's file names."""
     stream, topic = demo.streams[name], demo.feeds[name].topics[0]
     broker.create_topic(topic, stream.partitions)
     count = broker.produce(topic, recorded_messages(stream.messages))
@@ -224,7 +225,7 @@ def _publish(demo: _Demo, broker: Broker, name: str) -> None:
 
 
 def _apply(demo: _Demo, broker: Broker, known: list[Answer], verdicts: dict[str, list[Verdict]]) -> dict[str, Run]:
-    """Run the bundle's job up to each answer's watermark (the last time as far as it goes), and compare each time."""
+    """Runs the bundle's job up to each answer's watermark (the last time as far as it goes), and compares each time."""
     runs: dict[str, Run] = {}
     seen: dict[str, dict[tuple[str, int], list[tuple[Cell, ...]]]] = {name: {} for name in FEEDS}
     demo.say(f"Job {JOB} of databricks.yml, on Spark and Delta in this process")
@@ -247,7 +248,7 @@ def _apply(demo: _Demo, broker: Broker, known: list[Answer], verdicts: dict[str,
 
 
 def _run_job(demo: _Demo, parameters: Mapping[str, str]) -> None:
-    """Run the job; what its notebooks print is not shown.
+    """Runs the job; what its notebooks print is not shown.
 
     Raises ConfigError with the traceback if it fails.
     """
@@ -267,7 +268,7 @@ def _run_of(demo: _Demo, broker: Broker, name: str) -> Run:
 
 
 def _show_state(demo: _Demo, runs: Mapping[str, Run]) -> None:
-    """Print what each layer holds of each feed, and how far the feed is."""
+    """Prints what each layer holds of each feed, and how far the feed is."""
     print("\nWhat the lake holds (`ticdc-lake status` shows more):")
     heads = (
         "feed",
@@ -290,13 +291,13 @@ def _show_state(demo: _Demo, runs: Mapping[str, Run]) -> None:
 
 
 def _layers(reader: DeltaReader, feed_status: FeedStatus) -> tuple[int, ...]:
-    """Messages in bronze and in quarantine, events in silver, tables in gold."""
+    """Counts messages in bronze and in quarantine, events in silver, tables in gold."""
     (events,) = reader.rows(f"SELECT count(*) AS number FROM {events_table.full_name(reader, feed_status.feed)}")
     return feed_status.landed, feed_status.quarantined, events["number"], len(feed_status.tables)
 
 
 def _gold_rows(lake: Lake, feeds: Mapping[str, FeedStatus]) -> dict[str, int]:
-    """The rows of each feed's gold views."""
+    """Counts the rows of each feed's gold views."""
     views = [
         f"SELECT '{name}' AS feed FROM {lake.table(Layer.GOLD, state.name)}"
         for name, feed_status in feeds.items()
@@ -307,7 +308,7 @@ def _gold_rows(lake: Lake, feeds: Mapping[str, FeedStatus]) -> dict[str, int]:
 
 
 def _show_queries(demo: _Demo, lake: Lake, tso: int) -> None:
-    """Print three questions that an analyst might ask, and what the lake answers."""
+    """Prints three questions that an analyst might ask, and what the lake answers."""
     spark = demo.session()
     print("Gold: orders by status, and in how many feeds every one of them is the same")
     print(text_of(spark.sql(_ORDERS)))
@@ -320,7 +321,7 @@ def _show_queries(demo: _Demo, lake: Lake, tso: int) -> None:
 
 
 def _show_verdicts(verdicts: Mapping[str, list[Verdict]]) -> bool:
-    """Print each difference, and at how many watermarks gold equals TiDB; gives whether it does at all of them."""
+    """Prints each difference, and at how many watermarks gold equals TiDB; true if it does at all of them."""
     print()
     for name, of_feed in verdicts.items():
         for each in of_feed:

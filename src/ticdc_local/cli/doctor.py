@@ -34,7 +34,7 @@ from ticdc_local.session import local_session
 PYTHONS = ((3, 11), (3, 12))
 FREE_BYTES = 2 * 1024**3
 FEED_ENDINGS = (".yml", ".yaml")
-"""Of the files that are looked at; what is wrong with the second one is its ending."""
+"""Endings of the files that are looked at; what is wrong with the second one is its ending."""
 EXAMPLES = """examples:
   ticdc-lake doctor
   ticdc-lake doctor --spark --json"""
@@ -47,20 +47,20 @@ class Finding:
     subject: str
     good: bool
     is_of_machine: bool = True
-    """Whether it is this machine's; a broker that does not answer is another one's matter."""
+    """True if it is this machine's; a broker that does not answer is another one's matter."""
     detail: str
     """What was found; for what is not good, also what was expected or what to do."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     place_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON list with one object per finding")
     parser.add_argument("--spark", action="store_true", help="also start a Spark session and count to ten")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a line a finding; 1 if one of this machine, or a feed's file, is not good."""
+    """Prints a line per finding; 1 if one of this machine, or a feed's file, is not good."""
     with progress("looking"):
         findings = [*examine(lake_root(options), start_spark=options.spark), *examine_feeds(options)]
     print(json.dumps([asdict(each) for each in findings]) if options.json else text_of(findings))
@@ -68,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def text_of(findings: list[Finding]) -> str:
-    """A line a finding: whether it is good, what was looked at, what was found; the lines of a detail one below the
-    other."""
+    """Returns a line per finding: whether it is good, what was looked at, what was found; the lines of a detail one
+    below the other."""
     width = max(len(finding.subject) for finding in findings)
     below = "\n" + " " * (width + 8)
     return "\n".join(f"{_word(f)}  {f.subject:{width}}  {below.join(f.detail.splitlines())}" for f in findings)
@@ -82,7 +82,7 @@ def _word(finding: Finding) -> str:
 
 
 def examine(folder: Path, *, start_spark: bool = False) -> list[Finding]:
-    """Python, Java, jars, disk and ports, and with ``start_spark`` a session; nothing is fetched or changed.
+    """Examines Python, Java, jars, disk and ports, and with ``start_spark`` a session; nothing is fetched or changed.
 
     ``folder`` is where the lake would lie.
     """
@@ -99,7 +99,8 @@ def examine(folder: Path, *, start_spark: bool = False) -> list[Finding]:
 
 
 def examine_feeds(options: argparse.Namespace) -> list[Finding]:
-    """Each feed of the project: its file, its secrets, its brokers, its topics; or that there is no project."""
+    """Examines each feed of the project: its file, its secrets, its brokers, its topics; or finds that there is no
+    project."""
     try:
         folder = feeds_folder(options)
         files = sorted({path.with_suffix(".yml") for ending in FEED_ENDINGS for path in folder.glob(f"*{ending}")})

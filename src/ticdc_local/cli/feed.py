@@ -44,7 +44,7 @@ _OF_NEW = ("protocol", "topic", "bootstrap_servers", "time_zone", "option", "inc
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument(
         "action", choices=("new", "check"), help="new: write the feed's file; check: what a run needs, and its messages"
     )
@@ -61,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write or check, and say what comes next."""
+    """Writes or checks the file, and says what comes next."""
     if options.action == "new":
         return _new(options)
     refuse(options, _OF_NEW, "`feed check` does not take it: the feed's file says it")
@@ -83,8 +83,8 @@ def _new(options: argparse.Namespace) -> int:
 
 
 def _described(options: argparse.Namespace) -> str:
-    """The file's text, from the flags and from answers at the terminal. Raises ConfigError where a flag is missing and
-    standard input is no terminal."""
+    """Returns the file's text, from the flags and from answers at the terminal. Raises ConfigError where a flag is
+    missing and standard input is no terminal."""
     protocol = options.protocol or _answer("--protocol", f"protocol ({SPELLINGS})")
     protocol_named(protocol)
     key = protocol.replace("-", "_")
@@ -104,7 +104,7 @@ def _described(options: argparse.Namespace) -> str:
 
 
 def _mode(protocol: str, given: Mapping[str, str]) -> Mode:
-    """The mode of gold that a changefeed with these options allows. The others are checked with the file."""
+    """Returns the mode of gold that a changefeed with these options allows. The others are checked with the file."""
     extension = {name: text for name, text in given.items() if name == "enable-tidb-extension"}
     return Mode.WATERMARKS if has_watermarks(protocol, sink_options(protocol, extension)) else Mode.EVENTUAL
 
@@ -142,26 +142,27 @@ def _next(options: argparse.Namespace) -> int:
 
 
 def topics_text(sample: Sample) -> str:
-    """The topics with their partitions, on a line."""
+    """Returns the topics with their partitions, on a line."""
     return ", ".join(
         f"topic {topic} has {counted(count, 'partition')}" for topic, count in sorted(sample.partitions.items())
     )
 
 
 def events_text(events: list[Event]) -> str:
-    """How many events of which kind, on a line; rows by table."""
+    """Returns how many events of which kind, on a line; rows by table."""
     counts = Counter(_kind(event) for event in events)
     return ", ".join(counted(count, *kind) for kind, count in sorted(counts.items(), key=lambda item: -item[1]))
 
 
 def left_out_tables(feed: Feed, events: list[Event]) -> list[str]:
-    """The tables whose rows the feed does not take: a wrong pattern leaves gold empty, and no later step fails."""
+    """Returns the tables whose rows the feed does not take: a wrong pattern leaves gold empty, and no later step
+    fails."""
     seen = {(event.database, event.table) for event in events if isinstance(event, RowChange)}
     return sorted(f"{database}.{table}" for database, table in seen if not feed.tables.matches(database, table))
 
 
 def _kind(event: Event) -> tuple[str, str]:
-    """What it is called, alone and among others."""
+    """Returns what the event is called, first of one, then of several."""
     match event:
         case RowChange():
             return f"row of {event.database}.{event.table}", f"rows of {event.database}.{event.table}"
@@ -176,7 +177,7 @@ def _kind(event: Event) -> tuple[str, str]:
 
 
 def _answer(flag: str, question: str, default: str | None = None) -> str:
-    """The answer typed at the terminal; ``default`` for an empty line, and without a terminal.
+    """Returns the answer typed at the terminal; ``default`` for an empty line, and without a terminal.
 
     Raises ConfigError that names the flag if there is neither an answer nor a default.
     """

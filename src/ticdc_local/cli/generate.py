@@ -36,7 +36,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument("--workload", required=True, help=f"one of {', '.join(WORKLOADS)}")
     parser.add_argument("--protocol", required=True, help=f"one of {SPELLINGS}")
     pairs_argument(parser, "--option", "a sink-uri option, or time-zone; enable-tidb-extension is true if not given")
@@ -82,7 +82,7 @@ def _add_file_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the stream, and note how many messages, row changes, transactions and watermarks it has."""
+    """Writes the stream, and notes how many messages, row changes, transactions and watermarks it has."""
     protocol_named(options.protocol)
     protocol = options.protocol.replace("-", "_")
     given = sink_values(protocol, named_values(options.option, "--option"))
@@ -109,7 +109,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _changefeed(options: argparse.Namespace, protocol: str, given: Mapping[str, str]) -> Changefeed:
-    """The changefeed to make up. Raises ConfigError for an unknown workload, and for options that cannot be encoded."""
+    """Returns the changefeed to make up. Raises ConfigError for an unknown workload, and for options that cannot be
+    encoded."""
     feed = Changefeed(
         workload=options.workload,
         protocol=protocol,
@@ -125,7 +126,7 @@ def _changefeed(options: argparse.Namespace, protocol: str, given: Mapping[str, 
 
 
 def next_command(options: argparse.Namespace, topic: str) -> str:
-    """What makes tables of the stream: a run, once there is a feed file."""
+    """Returns the command that makes tables of the stream: a run, once there is a feed file."""
     if options.feed_file is not None:
         return f"ticdc-lake run --feed {options.feed_file.stem}"
     feed = re.sub("[^a-z0-9_]", "_", topic.lower())
@@ -159,13 +160,13 @@ def _check_brokers(text: str) -> None:
 
 
 def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The options of the changefeed: those given, and watermarks where an option turns them on."""
+    """Returns the options of the changefeed: those given, and watermarks where an option turns them on."""
     own = {"enable-tidb-extension": "true"} if "enable-tidb-extension" in option_names(protocol) else {}
     return {**own, **given}
 
 
 def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str) -> None:
-    """Write the schema file and the feed file, where the options name them."""
+    """Writes the schema file and the feed file, where the options name them."""
     from ticdc_lakehouse.policy import Mode
     from ticdc_local.feed_file import kept_if_readable, write_feed_file, yaml_value
 
@@ -189,7 +190,7 @@ def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str,
 
 
 def paced(stream: Iterable[Interval], rate: int | None) -> Iterator[Interval]:
-    """The stream, waiting so that no more than ``rate`` row changes come a second."""
+    """Yields the stream, waiting so that no more than ``rate`` row changes come per second."""
     began, rows = time.monotonic(), 0
     for interval in stream:
         rows += interval.rows
@@ -199,7 +200,7 @@ def paced(stream: Iterable[Interval], rate: int | None) -> Iterator[Interval]:
 
 
 def stored(stream: Iterable[Interval], options: SinkOptions) -> Iterator[Interval]:
-    """The stream; the claim-check objects of an interval are stored before its messages are yielded."""
+    """Yields the stream; the claim-check objects of an interval are stored before its messages are yielded."""
     if options.large_message_handle_option is not LargeMessage.CLAIM_CHECK or options.claim_check_storage_uri is None:
         yield from stream
         return
@@ -213,7 +214,7 @@ def stored(stream: Iterable[Interval], options: SinkOptions) -> Iterator[Interva
 
 
 def claim_check_objects(interval: Interval) -> Iterator[StoredObject]:
-    """The claim-check objects that the messages of an interval name."""
+    """Yields the claim-check objects that the messages of an interval name."""
     for messages in interval.messages.values():
         for message in messages:
             if isinstance(message, ClaimCheck):
@@ -228,7 +229,7 @@ class Written:
     started: float = field(default_factory=time.monotonic)
 
     def counted(self, stream: Iterable[Interval]) -> Iterator[Interval]:
-        """The stream, counted as it is read."""
+        """Yields the stream, counted as it is read."""
         for interval in stream:
             self.counts["message"] += sum(map(len, interval.messages.values()))
             self.counts["row change"] += interval.rows
@@ -237,13 +238,13 @@ class Written:
             yield interval
 
     def text(self) -> str:
-        """The counts, and the time it took."""
+        """Returns the counts, and the time it took."""
         counts = ", ".join(counted(count, what) for what, count in self.counts.items())
         return f"{counts} in {time.monotonic() - self.started:.1f} s"
 
 
 def lines(stream: Iterable[Interval], topic: str) -> Iterator[str]:
-    """A JSON line for each message."""
+    """Yields a JSON line for each message."""
     offsets: Counter[int] = Counter()
     for interval in stream:
         for partition, messages in interval.messages.items():
@@ -275,7 +276,7 @@ def _to_kafka(servers: str, topic: str, partitions: int, stream: Iterable[Interv
 
 
 def _opened(name: str) -> AbstractContextManager[TextIO]:
-    """The file, or the terminal. Raises ConfigError if it cannot be written."""
+    """Returns the file, or the terminal. Raises ConfigError if it cannot be written."""
     if name == "-":
         if not sys.stdout:  # Python has none where the shell closed it: >&-
             raise ConfigError("--file: -: cannot be written: standard output is closed")

@@ -43,7 +43,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument("--protocol", help=f"one of {SPELLINGS} (default: as the bytes show)")
     pairs_argument(parser, "--option", "a sink-uri option, or time-zone")
     parser.add_argument("--explain", action="store_true", help="show what each byte is")
@@ -55,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a tree for each message; 1 if one does not decode, or there is no message."""
+    """Prints a tree for each message; 1 if one does not decode, or there is no message."""
     with opened(options.file) as file:
         messages = iter(messages_in(file.read(), _key(options.key)))
     first = [*islice(messages, _FIRST)]
@@ -78,8 +78,8 @@ def _show(inspector: Inspector, message: Pair, number: int) -> bool:
 
 
 def print_tree(node: Node, file: TextIO | None) -> None:
-    """Print the tree, wrapped at the terminal's width; in colours where rich finds a terminal without NO_COLOR. Nothing
-    is printed where the shell closed standard output (``>&-``), of which Python makes None."""
+    """Prints the tree, wrapped at the terminal's width; in colours where rich finds a terminal without NO_COLOR.
+    Nothing is printed where the shell closed standard output (``>&-``), of which Python makes None."""
     if file is None:
         return
     _Console(file=file, highlight=False, width=None if file.isatty() else _UNLIMITED_WIDTH).print(_branch(node))
@@ -99,7 +99,7 @@ def _branch(node: Node) -> Tree:
 
 
 def _key(given: str | None) -> bytes | None:
-    """Raises ConfigError."""
+    """Returns the bytes of ``--key``. Raises ConfigError."""
     if given is None:
         return None
     try:

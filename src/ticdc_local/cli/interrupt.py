@@ -36,16 +36,16 @@ class _Prompt:
     """A prompt for statements. Flags without a lock: the handler would wait for ever for one of the main thread's."""
 
     is_idle: bool = False
-    """Whether a prompt is open and runs no statement: SIGINT ends nothing."""
+    """True if a prompt is open and runs no statement: SIGINT ends nothing."""
     is_reading: bool = False
-    """Whether the next SIGINT raises KeyboardInterrupt in the main thread, which reads a line."""
+    """True if the next SIGINT raises KeyboardInterrupt in the main thread, which reads a line."""
 
 
 _PROMPT = _Prompt()
 
 
 def end_on_signals(command: str) -> None:
-    """From now on SIGINT and SIGTERM end the process; ``command`` is what the line names. For the main thread."""
+    """Lets SIGINT and SIGTERM end the process from now on; ``command`` is what the line names. For the main thread."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
@@ -57,7 +57,7 @@ def end_on_signals(command: str) -> None:
 
 @contextmanager
 def cancelled_by_interrupt(cancel: Callable[[], object]) -> Iterator[None]:
-    """Within it the first SIGINT calls ``cancel``; another one ends the process, and so does SIGTERM."""
+    """Lets the first SIGINT within it call ``cancel``; another one ends the process, and so does SIGTERM."""
     _CANCELS.append(cancel)
     was_idle, _PROMPT.is_idle = _PROMPT.is_idle, False
     try:
@@ -69,7 +69,8 @@ def cancelled_by_interrupt(cancel: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def open_prompt() -> Iterator[None]:
-    """Within it SIGINT ends nothing but a statement (`cancelled_by_interrupt`) or a line (`read_until_interrupt`)."""
+    """Lets SIGINT within it end nothing but a statement (`cancelled_by_interrupt`) or a line
+    (`read_until_interrupt`)."""
     _PROMPT.is_idle = True
     try:
         yield
@@ -78,7 +79,7 @@ def open_prompt() -> Iterator[None]:
 
 
 def read_until_interrupt(read_line: Callable[[], str]) -> str:
-    """What ``read_line`` returns. Raises KeyboardInterrupt if SIGINT comes first; for the main thread."""
+    """Returns what ``read_line`` returns. Raises KeyboardInterrupt if SIGINT comes first; for the main thread."""
     _PROMPT.is_reading = True
     try:
         return read_line()
@@ -87,7 +88,7 @@ def read_until_interrupt(read_line: Callable[[], str]) -> str:
 
 
 def wait_if_ending() -> None:
-    """Do not return once a signal has come: the process is about to end, with the code that says so."""
+    """Does not return once a signal has come: the process is about to end, with the code that shows it."""
     if _ENDING.is_set():
         threading.Event().wait()
 
@@ -101,7 +102,8 @@ def _handle(number: int, _frame: object) -> None:
 
 
 def _terminal() -> Callable[[], None]:
-    """Puts the terminal back to what it is now: a prompt that is cut off leaves it without echo."""
+    """Returns a function that puts the terminal back to what it is now: a prompt that is cut off leaves it without
+    echo."""
     if not sys.stdin or not sys.stdin.isatty():
         return lambda: None
     settings = termios.tcgetattr(0)
@@ -125,12 +127,12 @@ def _wait(pipe: int, command: str, restore_terminal: Callable[[], None]) -> None
 
 
 def _goes_on() -> bool:
-    """Whether SIGINT ends no process: a prompt is idle, or it cancels a statement."""
+    """True if SIGINT ends no process: a prompt is idle, or it cancels a statement."""
     return _has_cancelled() or _PROMPT.is_idle
 
 
 def _has_cancelled() -> bool:
-    """Cancels what SIGINT cancels, if there is anything."""
+    """Cancels what SIGINT cancels; true if there is anything."""
     try:
         cancel = _CANCELS.pop()
     except IndexError:
@@ -140,7 +142,7 @@ def _has_cancelled() -> bool:
 
 
 def _children() -> list[int]:
-    """The processes that this one started and that still run."""
+    """Returns the processes that this one started and that still run."""
     if Path("/proc/self/stat").exists():
         stats = (_stat(path) for path in Path("/proc").glob("[0-9]*/stat"))
         pairs = [(int(path.parent.name), parent) for path, parent in stats]
@@ -151,7 +153,8 @@ def _children() -> list[int]:
 
 
 def _stat(path: Path) -> tuple[Path, int]:
-    """The parent of a process, 0 where it is gone. The second field, a name in brackets, may hold anything."""
+    """Returns the path and the parent of a process, 0 where it is gone. The second field, a name in brackets, may hold
+    anything."""
     try:
         return path, int(path.read_text(errors="replace").rpartition(")")[2].split()[1])
     except OSError:
@@ -159,7 +162,7 @@ def _stat(path: Path) -> tuple[Path, int]:
 
 
 def _end(children: list[int]) -> None:
-    """SIGTERM, which lets Java remove its scratch files; SIGKILL for who needs longer."""
+    """Sends SIGTERM, which lets Java remove its scratch files, and SIGKILL to a process that needs longer."""
     deadline, number = time.monotonic() + JAVA_SECONDS, signal.SIGTERM
     for pid in children:
         _send(pid, number)

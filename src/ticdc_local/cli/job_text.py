@@ -19,7 +19,7 @@ _OF_THE_MACHINE = {
 
 
 def progress_text(progress: Progress) -> str:
-    """One line for one thing that happened."""
+    """Returns one line for one thing that happened."""
     match progress.event:
         case Event.STARTED:
             return f"{progress.task}: started"
@@ -34,7 +34,7 @@ def progress_text(progress: Progress) -> str:
 
 
 def cause_line(error: BaseException | None) -> str:
-    """Name and text of what caused an error, on one line."""
+    """Returns name and text of what caused an error, on one line."""
     if error is None:
         return ""
     if cause := reported_cause(error):
@@ -44,7 +44,8 @@ def cause_line(error: BaseException | None) -> str:
 
 
 def result_text(result: JobResult) -> str:
-    """The traceback of each failure that its error does not explain, a list of the failures, and how the job ended."""
+    """Returns the traceback of each failure that its error does not explain, a list of the failures, and how the job
+    ended."""
     traces = [trace_text(failure) for failure in result.failures if not _is_explained(failure.error)]
     state = "ran, but a feed needs attention," if result.needs_attention else result.state
     ended = f"job {result.job}: {state} in {result.seconds:.1f} s"
@@ -52,7 +53,7 @@ def result_text(result: JobResult) -> str:
 
 
 def failure_text(failure: Failure) -> str:
-    """A failure on a line or two: the feed, the task, the cause; and what was not run because of it."""
+    """Returns a failure on a line or two: the feed, the task, the cause; and what was not run because of it."""
     if isinstance(failure.error, AttentionError):
         return without_controls(str(failure.error))
     task, feed = _parts(failure.task)
@@ -63,7 +64,7 @@ def failure_text(failure: Failure) -> str:
 
 
 def _parts(label: str) -> tuple[str, str]:
-    """``bronze[shop]`` as the task and the for-each input."""
+    """Returns ``bronze[shop]`` as the task and the for-each input."""
     task, _, item = label.partition("[")
     return task, item.removesuffix("]")
 
@@ -73,8 +74,8 @@ def _is_explained(error: BaseException) -> bool:
 
 
 def machine_cause(error: BaseException) -> str | None:
-    """What this machine refused (a full disk, a folder that cannot be written), however deep in Spark's report it is;
-    None if that is not why something failed."""
+    """Returns what this machine refused (a full disk, a folder that cannot be written), however deep in Spark's report
+    it is; None if that is not why something failed."""
     for line in _lines(error):
         for cause, advice in _OF_THE_MACHINE.items():
             if cause in line:
@@ -90,7 +91,7 @@ def _lines(error: BaseException | None) -> Iterator[str]:
 
 
 def trace_text(failure: Failure) -> str:
-    """A failed task's traceback from the notebook's own frame on, without the JVM's frames."""
+    """Returns a failed task's traceback from the notebook's own frame on, without the JVM's frames."""
     attempts = f"{failure.attempts} attempt{'s' if failure.attempts > 1 else ''}"
     return "\n".join(
         [f"\n{failure.task} failed ({attempts}):", *_without_java(failure.trace.splitlines()), *_causes(failure.error)]
@@ -98,13 +99,14 @@ def trace_text(failure: Failure) -> str:
 
 
 def _without_java(lines: Iterable[str]) -> list[str]:
-    """Spark puts Java's stack and its plans into a message: hundreds of lines that say nothing about the notebook."""
+    """Removes Java's stack and Spark's plans from a message: hundreds of lines that say nothing about the notebook."""
     own = takewhile(lambda line: not line.startswith(_PLANS), lines)
     return [line for line in own if not line.lstrip().startswith(("at ", "... ")) and line.strip()]
 
 
 def _causes(error: BaseException | None) -> list[str]:
-    """What Spark names as the cause of an error, and the cause of that: what an executor's Python raised is last."""
+    """Returns what Spark names as the cause of an error, and the cause of that: what an executor's Python raised is
+    last."""
     lines = []
     while (error := getattr(error, "_cause", None)) is not None:
         lines += ["caused by:", *_without_java(str(error).splitlines())]

@@ -20,7 +20,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument("--port", type=port, default=PORT, help=f"where clients connect (default: {PORT})")
     parser.add_argument(
         "--folder",
@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Keep the broker up; it ends with this process."""
+    """Keeps the broker up; it ends with this process."""
     _check_port(options.port)
     with writing("--folder", options.folder):
         options.folder.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument("folder", type=path_or_uri, help="where dumpling wrote, or a URI that Spark reads")
     place_arguments(parser)
     feed_argument(parser, "feed of the tables", required=True)
@@ -36,10 +36,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load it and say how many rows each table got. A folder of this machine is checked before Spark starts."""
+    """Loads it and says how many rows each table got. A folder of this machine is checked before Spark starts."""
     given, feed, folder = load_options(options), feed_named(options, options.feed), options.folder
     if ":/" not in folder:
-        # Spark takes a name with a colon, as dumpling makes them (export-2026-11-23T10:00:00Z), in a whole path alone.
+        # Spark takes a name with a colon, as dumpling makes them (export-2026-11-23T10:00:00Z), only in a whole path.
         folder = str(Path(folder).absolute())
         export = read_export(LocalFolder(path=folder), given.dumpling)
         loadable_tables(export, gold_config_of(feed), given)
@@ -55,12 +55,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def loaded_object(loaded: Loaded) -> dict[str, object]:
-    """What was loaded as a JSON object."""
+    """Returns what was loaded as a JSON object."""
     return {"tso": loaded.tso, "rows": _rows_by_text(loaded)}
 
 
 def loaded_lines(loaded: Loaded) -> list[str]:
-    """A line for each table."""
+    """Returns a line for each table."""
     since = f"as of {with_time(loaded.tso)}, and what the changefeed sent since"
     return [
         without_controls(f"{table}: {counted(rows, 'row')} {since}") for table, rows in _rows_by_text(loaded).items()

@@ -22,14 +22,14 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     place_arguments(parser)
     feed_argument(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON list with one object per feed")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Maintain each feed and say what was done; 1 if one of them was refused, and why: the others are maintained."""
+    """Maintains each feed and says what was done. Returns 1 if one of them was refused: the others are maintained."""
     if options.feed is not None:
         feed_named(options, options.feed)
     lake = open_lake(options)

@@ -20,7 +20,7 @@ _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", t
 
 
 def opened(file: str | None) -> AbstractContextManager[BinaryIO]:
-    """The file, or standard input if none is named, or ``-``. Raises ConfigError."""
+    """Opens the file, or standard input if none is named, or ``-``. Raises ConfigError."""
     if file is None or file == "-":
         if sys.stdin is None:
             raise ConfigError("standard input is closed; name a file")
@@ -32,7 +32,7 @@ def opened(file: str | None) -> AbstractContextManager[BinaryIO]:
 
 
 def messages_in(content: bytes, key: bytes | None = None) -> Iterable[Pair]:
-    """The messages of a file, by what its lines are. Raises ConfigError for a line that is unlike the first.
+    """Returns the messages of a file, by what its lines are. Raises ConfigError for a line that is unlike the first.
 
         {"key": base64 or null, "value": base64 or null}      as for ``decode``, one a line
         {"topic": …, "key": text, "payload": text}            as ``kcat -J`` prints them
@@ -53,14 +53,14 @@ def messages_in(content: bytes, key: bytes | None = None) -> Iterable[Pair]:
 
 
 def message_in(line: bytes, place: str) -> Pair:
-    """The message of a JSON line. Raises ConfigError, which names ``place``."""
+    """Returns the message of a JSON line. Raises ConfigError, which names ``place``."""
     expected = f'{place}: expected {{"key": base64 or null, "value": base64 or null}}'
     record = _record(line, expected)
     return _bytes(record, "key", expected), _bytes(record, "value", expected)
 
 
 def _printed(line: bytes, number: int) -> Pair:
-    """What ``kcat -J`` printed. Raises ConfigError."""
+    """Reads what ``kcat -J`` printed. Raises ConfigError."""
     expected = f"line {number}: expected what kcat -J prints, with key and payload"
     record = {"key": None, **_record(line, expected)}
     key, value = _text(record, "key", expected), _text(record, "payload", expected)
@@ -68,7 +68,7 @@ def _printed(line: bytes, number: int) -> Pair:
 
 
 def _record(line: bytes, expected: str) -> dict[str, Any]:
-    """The object of a JSON line. Raises ConfigError, which begins with ``expected``."""
+    """Returns the object of a JSON line. Raises ConfigError, which begins with ``expected``."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -98,7 +98,7 @@ def _bytes(record: dict[str, Any], name: str, expected: str) -> bytes | None:
 
 
 def _kind(value: object) -> str:
-    """What a JSON value is called."""
+    """Returns what a JSON value is called."""
     return _KINDS.get(type(value), "a number")
 
 

@@ -24,18 +24,18 @@ _SETTINGS = _Settings()
 
 
 def configure(*, quiet: bool) -> None:
-    """Say whether notes and progress are wanted."""
+    """Sets whether notes and progress are wanted."""
     _SETTINGS.quiet = quiet
 
 
 def note(text: str, file: TextIO | None = None) -> None:
-    """Print a line that is no part of the result, such as the next command."""
+    """Prints a line that is no part of the result, such as the next command."""
     if not _SETTINGS.quiet:
         print(text, file=file or sys.stderr, flush=True)
 
 
 def can_erase(file: TextIO | None) -> bool:
-    """Whether it is a terminal on which a line can be erased."""
+    """True if it is a terminal on which a line can be erased."""
     return file is not None and file.isatty() and os.environ.get("TERM") != "dumb"
 
 

@@ -22,7 +22,8 @@ from ticdc_local.temporary import temporary_folder
 
 
 def open_lake(options: argparse.Namespace, *, reads_only: bool = False) -> Lake:
-    """The lake, its tables registered with a Spark session; one that ``reads_only`` makes no file in the lake's folder.
+    """Opens the lake, its tables registered with a Spark session; one that ``reads_only`` makes no file in the lake's
+    folder.
 
     Raises ConfigError if the folder has no lake, or one that cannot be written although it must be, also since its disk
     is full.
@@ -35,19 +36,19 @@ def open_lake(options: argparse.Namespace, *, reads_only: bool = False) -> Lake:
 
 
 def quiet_session(lake: Path, scratch: Path | None = None) -> SparkSession:
-    """The process's session, with PySpark's own log of failed queries off."""
+    """Returns the process's session, with PySpark's own log of failed queries off."""
     silence_query_log()
     with progress("starting Spark"):
         return local_session(lake, scratch=scratch)
 
 
 def silence_query_log() -> None:
-    """Keep PySpark from writing each failed query to stderr as a page of JSON: the error says all that is in it."""
+    """Keeps PySpark from writing each failed query to stderr as a page of JSON: the error says all that is in it."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
 
 
 def feed_run(options: argparse.Namespace, name: str, lake: Lake | None = None) -> Run:
-    """One feed in an open lake, or in one that is opened when the feed is known to be right."""
+    """Returns one feed in an open lake, or in one that is opened when the feed is known to be right."""
     feed = feed_named(options, name)
     return Run(lake=lake or open_lake(options), feed=feed, secret=Secrets().get)

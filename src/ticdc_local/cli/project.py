@@ -16,12 +16,13 @@ from ticdc_local.delta_reader import DeltaReader
 
 
 def open_reader(options: argparse.Namespace) -> DeltaReader:
-    """Reads the lake's tables without Spark. Raises ConfigError if there is no lake in the folder."""
+    """Returns a reader of the lake's tables without Spark. Raises ConfigError if there is no lake in the folder."""
     return DeltaReader(existing_lake(options))
 
 
 def existing_lake(options: argparse.Namespace) -> Path:
-    """The lake's folder. Raises ConfigError if there is no lake in it, or no project where the lake is looked for."""
+    """Returns the lake's folder. Raises ConfigError if there is no lake in it, or no project where the lake is looked
+    for."""
     root = lake_root(options)
     if not (root / Layer.BRONZE).is_dir():
         if options.lake is None:
@@ -31,7 +32,8 @@ def existing_lake(options: argparse.Namespace) -> Path:
 
 
 def feed_files(options: argparse.Namespace) -> dict[str, Path]:
-    """The file of each feed, by the feed's name: those of the project, and those that verify-stream left in a lake."""
+    """Returns the file of each feed, by the feed's name: those of the project, and those that verify-stream left in a
+    lake."""
     folders = (lake_root(options) / "feeds", feeds_folder(options))
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yml"))}
 
@@ -41,7 +43,7 @@ FeedFile = Feed | ConfigError | None
 
 
 def read_feed_files(options: argparse.Namespace, feeds: Iterable[str]) -> dict[str, FeedFile]:
-    """The file of each of these feeds, read once."""
+    """Returns the file of each of these feeds, read once."""
     paths = feed_files(options)
     return {feed: _read_feed_file(paths[feed]) if feed in paths else None for feed in feeds}
 
@@ -54,25 +56,25 @@ def _read_feed_file(path: Path) -> Feed | ConfigError:
 
 
 def feeds_folder(options: argparse.Namespace) -> Path:
-    """Where the project has its feed files."""
+    """Returns where the project has its feed files."""
     return project_root(options) / "resources" / "feeds"
 
 
 def check_feed(options: argparse.Namespace, name: str, known: Collection[str]) -> None:
-    """Raise ConfigError if a feed is not among the known ones, with the most similar known name."""
+    """Raises ConfigError if a feed is not among the known ones, with the most similar known name."""
     if name not in known:
         raise no_such_feed(feeds_folder(options) / f"{name}.yml", known)
 
 
 def feed_named(options: argparse.Namespace, name: str) -> Feed:
-    """The feed of this name. Raises ConfigError for one that has no file, or whose file is wrong."""
+    """Returns the feed of this name. Raises ConfigError for one that has no file, or whose file is wrong."""
     files = feed_files(options)
     check_feed(options, name, files)
     return load_feed(files[name])
 
 
 def options_given(feed: Feed) -> dict[str, object]:
-    """The options of a feed that are not their defaults, by the names that a sink-uri gives them."""
+    """Returns the options of a feed that are not their defaults, by the names that a sink-uri has for them."""
     fields = {name: name.replace("-", "_") for name in option_names(feed.protocol)}
     default = sink_options(feed.protocol, {})
     values = {name: getattr(feed.sink_options, field) for name, field in fields.items()}
@@ -81,8 +83,8 @@ def options_given(feed: Feed) -> dict[str, object]:
 
 
 def chosen_feeds(options: argparse.Namespace, lake: DeltaReader) -> list[str]:
-    """``--feed``, else all feeds: those with a file and those that gold has published. Raises ConfigError for one that
-    is neither."""
+    """Returns ``--feed``, else all feeds: those with a file and those that gold has published. Raises ConfigError for
+    one that is neither."""
     known = sorted({*feed_files(options), *published_feeds(lake)})
     if options.feed is None:
         return known

@@ -37,7 +37,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument("action", choices=tuple(_ARGUMENTS), help="dismiss: the message is not needed")
     place_arguments(parser)
     feed_argument(parser, "list: only this feed; other actions need it where there are several")
@@ -59,7 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, show, replay or dismiss; 1 if a message stays open, or a position has no open message."""
+    """Lists, shows, replays or dismisses; 1 if a message stays open, or a position has no open message."""
     _check_arguments(options)
     messages = options.at or ([] if options.action in ("show", "dismiss") else [ALL])
     positions = positions_of(messages)
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _act(options: argparse.Namespace, feed: str, messages: list[str]) -> int:
-    """Replay or dismiss; 1 if a message stays open, or a position has none. Spark starts where there is one."""
+    """Replays or dismisses; 1 if a message stays open, or a position has none. Spark starts where there is one."""
     dismisses, positions = options.action == "dismiss", positions_of(messages)
     done = tuple(QuarantineAction) if dismisses else (QuarantineAction.REPLAYED,)  # a dismissed message may be replayed
     absent = quarantine.absent(open_reader(options), feed, positions, done)
@@ -119,7 +119,7 @@ def _one(feeds: list[str]) -> str:
 
 
 def list_text(options: argparse.Namespace, lake: DeltaReader, feed: str, positions: list[Position]) -> str:
-    """How many messages are open for which reason, and the first of them with position and detail."""
+    """Returns how many messages are open for which reason, and the first of them with position and detail."""
     if not lake.exists(Layer.BRONZE, landing.offsets_table(feed)):
         return f"{feed}: bronze has not run for this feed: {_run_command(options, feed)}"
     if not events_table.exists(lake, feed):
@@ -134,7 +134,7 @@ def _run_command(options: argparse.Namespace, feed: str) -> str:
 
 
 def open_objects(lake: DeltaReader, feed: str, positions: list[Position]) -> list[dict[str, object]]:
-    """Every open message as a JSON object."""
+    """Returns every open message as a JSON object."""
     if not events_table.exists(lake, feed):
         return []
     rows = quarantine.first_open(lake, feed, positions)
@@ -142,7 +142,7 @@ def open_objects(lake: DeltaReader, feed: str, positions: list[Position]) -> lis
 
 
 def summary(feed: str, reasons: Counter[str]) -> str:
-    """One line: the number of open messages by reason."""
+    """Returns one line: the number of open messages by reason."""
     if not reasons:
         return f"{feed}: no open message"
     counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
@@ -150,7 +150,7 @@ def summary(feed: str, reasons: Counter[str]) -> str:
 
 
 def message_text(row: Values) -> str:
-    """One open message: its position as ``--at`` takes it, its table if that is known, and its fault."""
+    """Returns one open message: its position as ``--at`` takes it, its table if that is known, and its fault."""
     table = "any table" if row["table"] is None else f"{row['database']}.{row['table']}"
     return without_controls(f"  {position_text(row)}  {table}  {fault_text(row)}")
 
@@ -160,7 +160,7 @@ def _rest(feed: str, count: int) -> list[str]:
 
 
 def _try_replay(options: argparse.Namespace, feed: Feed, positions: list[Position]) -> int:
-    """Print how many messages would decode now, and why the others would not; 1 if there are others, or a position has
+    """Prints how many messages would decode now, and why the others would not; 1 if there are others, or a position has
     no open message."""
     lake = open_reader(options)
     absent = quarantine.absent(lake, feed.name, positions)

@@ -42,7 +42,7 @@ class Tried:
 
 
 def show(options: argparse.Namespace, lake: DeltaReader, feed: Feed, positions: Sequence[Position]) -> int:
-    """Print why each of these messages is in quarantine, its bytes, and how `inspect` reads them. 1 if a position has
+    """Prints why each of these messages is in quarantine, its bytes, and how `inspect` reads them. 1 if a position has
     no quarantined message."""
     rows = quarantine.first_open(lake, feed.name, positions)
     for row, raw in _with_bytes(lake, feed, rows):
@@ -60,13 +60,13 @@ def show(options: argparse.Namespace, lake: DeltaReader, feed: Feed, positions: 
 
 
 def print_absent(feed: str, positions: Sequence[Position]) -> None:
-    """Print a line for each position that has no open message."""
+    """Prints a line for each position that has no open message."""
     for topic, partition, offset in positions:
         print(f"{feed}: no open message at {topic}/{partition}/{offset}")
 
 
 def trial(lake: DeltaReader, feed: Feed, positions: Sequence[Position], limit: int) -> list[Tried]:
-    """The first open messages (all, or those at these positions), decoded with today's code and options."""
+    """Returns the first open messages (all, or those at these positions), decoded with today's code and options."""
     decoding = decoding_of(feed, external_schemas.learned(lake, feed.name))
     pairs = [*_with_bytes(lake, feed, quarantine.first_open(lake, feed.name, positions, limit))]
     events = events_in(decoding, [(raw["key"], raw["value"]) for _, raw in pairs])
@@ -76,7 +76,7 @@ def trial(lake: DeltaReader, feed: Feed, positions: Sequence[Position], limit: i
 
 
 def _too_large(messages: Sequence[Values], limit: int) -> dict[int, Failure]:
-    """Those of the messages that silver does not decode because of their size, by number."""
+    """Returns the messages that silver does not decode because of their size, by number."""
     sizes = {number: len(raw["value"] or b"") for number, raw in enumerate(messages)}
     return {
         number: Failure(reason=TOO_LARGE, detail=too_large_text(size, limit), offset=None, database=None, table=None)
@@ -86,20 +86,20 @@ def _too_large(messages: Sequence[Values], limit: int) -> dict[int, Failure]:
 
 
 def tried_object(tried: Tried) -> dict[str, object]:
-    """A message that was decoded on trial, as a JSON object."""
+    """Returns a message that was decoded on trial, as a JSON object."""
     reason, detail = (None, None) if tried.failure is None else (tried.failure.reason, tried.failure.detail)
     return {"position": tried.position, "decodes": tried.failure is None, "reason": reason, "detail": detail}
 
 
 def failure_text(tried: Tried) -> str:
-    """A line for a message that does not decode."""
+    """Returns a line for a message that does not decode."""
     return without_controls(
         f"  {tried.position}  {tried.failure and f'{tried.failure.reason}: {tried.failure.detail}'}"
     )
 
 
 def _with_bytes(lake: DeltaReader, feed: Feed, rows: Sequence[Values]) -> Iterator[tuple[Values, Values]]:
-    """Each quarantined message with its key and value in bronze."""
+    """Yields each quarantined message with its key and value in bronze."""
     messages = lake.table(Layer.BRONZE, landing.messages_table(feed.name)) if rows else ""
     for row in rows:
         [raw] = lake.rows(f"""
@@ -109,7 +109,8 @@ def _with_bytes(lake: DeltaReader, feed: Feed, rows: Sequence[Values]) -> Iterat
 
 
 def dump(data: bytes, fault: int | None) -> list[str]:
-    """The bytes as lines of hexadecimal and text, those around the fault alone if there is one; it is marked ``>``."""
+    """Returns the bytes as lines of hexadecimal and text, only those around the fault if there is one; it is marked
+    ``>``."""
     first = 0 if fault is None else max(0, fault // _LINE - _AROUND)
     numbers = range(first, min(first + 2 * _AROUND + 1, -(-len(data) // _LINE)))
     return [_dump_line(data, number * _LINE, fault) for number in numbers]

@@ -21,7 +21,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     place_arguments(parser)
     feed_argument(parser)
     parser.add_argument(
@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the page, and say where it is unless that is standard output."""
+    """Writes the page, and says where it is unless that is standard output."""
     lake = open_reader(options)
     with progress("reading the lake"):
         files = read_feed_files(options, chosen_feeds(options, lake))

@@ -52,7 +52,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     place_arguments(parser)
     parser.add_argument("job", nargs="?", metavar="JOB", help=f"key of a job, or a notebook (default: {JOB})")
     parser.add_argument(
@@ -66,7 +66,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the job with progress, or the notebook; 1 if the job fails, 3 if only a feed's alarm failed. The output of
+    """Runs the job with progress, or the notebook; 1 if the job fails, 3 if only a feed's alarm failed. The output of
     notebooks comes before the job's result, or with ``--quiet`` not at all."""
     given = named_values(options.param, "--param")
     if options.every is None and options.job is not None and options.job.endswith((".py", ".ipynb")):
@@ -113,7 +113,7 @@ def _exit_code(result: JobResult, refused: Mapping[str, str]) -> int:
 
 
 def _refused(feeds: Sequence[Feed], lake: Path) -> dict[str, str]:
-    """Why a feed cannot be started, by its name. Raises ConfigError if the lake cannot be written."""
+    """Returns why a feed cannot be started, by its name. Raises ConfigError if the lake cannot be written."""
     if not feeds:
         return {}
     check_lake(lake)
@@ -125,7 +125,7 @@ def _refused_text(refused: Mapping[str, str]) -> str:
 
 
 def _job_key(options: argparse.Namespace) -> str:
-    """The job that the options mean. Raises ConfigError."""
+    """Returns the job that the options mean. Raises ConfigError."""
     if options.every is None:
         return JOB if options.job is None else str(options.job)
     if options.job not in (None, LOOP):
@@ -134,7 +134,7 @@ def _job_key(options: argparse.Namespace) -> str:
 
 
 def _run_notebook(options: argparse.Namespace, given: Mapping[str, str]) -> int:
-    """Run one notebook; its parameters are the job's own, ``feed``, and those given."""
+    """Runs one notebook; its parameters are the job's own, ``feed``, and those given."""
     if len(options.feed) > 1:
         raise ConfigError(f"--feed: a notebook takes one, found {', '.join(options.feed)}")
     project = project_root(options)
@@ -153,13 +153,14 @@ def _run_notebook(options: argparse.Namespace, given: Mapping[str, str]) -> int:
 
 
 def notebook_named(name: str, project: Path) -> Notebook:
-    """The notebook, in this folder or else in the project's, checked before Spark starts. Raises ConfigError."""
+    """Returns the notebook, in this folder or else in the project's, checked before Spark starts. Raises
+    ConfigError."""
     return read_notebook(Path(name) if Path(name).is_file() else project / name)
 
 
 def _feeds(given: list[str], declared: Mapping[str, str]) -> dict[str, str]:
-    """The job parameter that limits a run to these feeds. Raises ConfigError for several where the job takes one, and
-    for any where it takes none."""
+    """Returns the job parameter that limits a run to these feeds. Raises ConfigError for several where the job takes
+    one, and for any where it takes none."""
     if not given:
         return {}
     if "feed" not in declared and "feeds" not in declared:
@@ -172,7 +173,7 @@ def _feeds(given: list[str], declared: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_feeds(parameters: Mapping[str, str]) -> tuple[Feed, ...]:
-    """All feeds that a job with these parameters carries, read before it starts.
+    """Returns all feeds that a job with these parameters processes, read before it starts.
 
     Raises ConfigError that lists every mistake in all of them. A job without the parameter feeds_root reads no feeds.
     """

@@ -62,7 +62,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     place_arguments(parser)
     parser.add_argument(
         "-e", dest="statements", action="append", default=[], metavar="STATEMENT", help="run this and end; repeatable"
@@ -80,7 +80,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the statements of ``-e``, of standard input, or those typed at a prompt; 1 if one of a script fails."""
+    """Runs the statements of ``-e``, of standard input, or those typed at a prompt; 1 if one of a script fails."""
     if not options.statements and sys.stdin is None:  # Python has none where the shell closed it: <&-
         raise ConfigError("standard input is closed; give a statement with -e")
     existing_lake(options)  # before a script is waited for
@@ -103,31 +103,32 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _statements(options: argparse.Namespace) -> list[str]:
-    """Those of ``-e``, else of standard input."""
+    """Returns the statements of ``-e``, else of standard input."""
     texts = options.statements or [sys.stdin.read()]
     return [*chain.from_iterable(map(sql_statements, texts))]
 
 
 def printing_of(options: argparse.Namespace, *, is_script: bool) -> Printing:
-    """How results are printed: a table's first rows, at a prompt cut and paged; all rows of any other format."""
+    """Returns how results are printed: a table's first rows, at a prompt cut and paged; all rows of any other
+    format."""
     default = ROWS if options.format is Format.TABLE else None
     rows = default if options.rows is None else options.rows or None
     return Printing(options.format, rows, options.width or (None if is_script else WIDTH), pages=not is_script)
 
 
 def row_limit(text: str) -> int:
-    """A number of rows, 0 for ``all``. Raises argparse.ArgumentTypeError."""
+    """Returns a number of rows, 0 for ``all``. Raises argparse.ArgumentTypeError."""
     return 0 if text == "all" else positive(text)
 
 
 def names(lake: Lake) -> list[str]:
-    """The tables and views that a statement may name, without those that gold keeps for itself."""
+    """Returns the tables and views that a statement may name, without those that gold keeps for itself."""
     all_names = (f"{schema}.{name}" for layer, schema in lake.schemas.items() for name in lake.tables(layer))
     return [name for name in all_names if not (is_internal(name) or views.is_marker_view(name))]
 
 
 def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Published]:
-    """Make all views of the published feeds, which this session's catalog has forgotten; gives what each published.
+    """Makes all views of the published feeds, which this session's catalog has forgotten; returns what each published.
     delta-rs reads what is published: in milliseconds, where Spark takes seconds."""
     files, reader = feed_files(options), open_reader(options)
     feeds = {feed: published(reader, feed) for feed in published_feeds(reader)}
@@ -148,7 +149,7 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Publishe
 
 
 def feed_line(lake: Lake, feed: str, now: Published) -> str:
-    """A feed's watermark and the names of its tables."""
+    """Returns a feed's watermark and the names of its tables."""
     shown = [state.name for state in now.tables.values() if state.version >= 0]
     layers = {name: Layer.GOLD if lake.exists(Layer.GOLD, name) else Layer.LIVE for name in shown}
     names = ", ".join(lake.table(layer, name).replace("`", "").partition(".")[2] for name, layer in layers.items())
@@ -156,7 +157,7 @@ def feed_line(lake: Lake, feed: str, now: Published) -> str:
 
 
 def run_all(lake: Lake, statements: Iterator[str], printing: Printing = TABLE) -> int:
-    """Run statements up to ``quit`` or the first that fails; 1 if one does, and the rest is named."""
+    """Runs statements up to ``quit`` or the first that fails; 1 if one does, and the rest is named."""
     pending = takewhile(_is_sql, statements)
     if all(execute(lake, statement, printing) for statement in pending):
         return 0
@@ -166,7 +167,7 @@ def run_all(lake: Lake, statements: Iterator[str], printing: Printing = TABLE) -
 
 
 def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
-    """Run one statement that reads and print its result, or its error as one line; gives whether it went well."""
+    """Runs one statement that reads and prints its result, or its error as one line; true if it went well."""
     plain = _COMMENT.sub(" ", statement).strip()
     try:
         if _BEGINS_AS_OF.match(plain):
@@ -185,7 +186,8 @@ def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
 
 
 def feed_and_tso(statement: str) -> tuple[str, int]:
-    """What an AS OF names. Raises ConfigError if it is not a feed and a TSO: Spark would only say that it is no SQL."""
+    """Returns what an AS OF names. Raises ConfigError if it is not a feed and a TSO: Spark would only say that it is no
+    SQL."""
     if found := _AS_OF.fullmatch(statement):
         return found["feed"], int(found["tso"])
     found_text = " ".join(statement.split())
@@ -193,7 +195,7 @@ def feed_and_tso(statement: str) -> tuple[str, int]:
 
 
 def as_of_line(lake: Lake, feed: str, tso: int) -> str:
-    """Make temporary views of a feed's tables as of a TSO, and say which. Raises ConfigError if there is no such
+    """Makes temporary views of a feed's tables as of a TSO, and says which. Raises ConfigError if there is no such
     state."""
     if tso > LARGEST:
         raise ConfigError(f"AS OF: expected a TSO, at most {LARGEST}, found {tso}")
@@ -204,8 +206,8 @@ def as_of_line(lake: Lake, feed: str, tso: int) -> str:
 
 
 def typed(read_line: Callable[[str], str | None]) -> Iterator[str]:
-    """Statements from lines, each once its ``;`` is read, until ``quit`` or the end (``read_line`` returns None).
-    KeyboardInterrupt of ``read_line`` drops the lines of a statement that is not complete."""
+    """Yields statements from lines, each once its ``;`` is read, until ``quit`` or the end (``read_line`` returns
+    None). KeyboardInterrupt of ``read_line`` drops the lines of a statement that is not complete."""
     text = ""
     while True:
         try:
@@ -231,7 +233,8 @@ def _is_sql(statement: str) -> bool:
 
 @contextmanager
 def line_editing(known: Sequence[str]) -> Iterator[None]:
-    """Within it `input` has a history, also of earlier sessions, and Tab completes names, where Python has readline."""
+    """Provides `input` within it with a history, also of earlier sessions, and Tab completes names, where Python has
+    readline."""
     try:
         import readline
     except ImportError:
@@ -255,7 +258,7 @@ _HISTORY = Path("~/.ticdc_lake_history")
 
 
 def _read_line(prompt: str) -> str | None:
-    """A line that is typed; None at the end of input. Raises KeyboardInterrupt on Ctrl-C."""
+    """Reads a line that is typed; None at the end of input. Raises KeyboardInterrupt on Ctrl-C."""
     try:
         return read_until_interrupt(lambda: input(prompt))
     except EOFError:

@@ -27,7 +27,7 @@ NULL = "NULL"
 _CSV_QUOTED = re.compile(r'\A(?:\Z|[^",\r\n]*[",\r\n].*)', re.DOTALL)
 _NEWLINE = re.compile(r"\r\n?|\n")
 _NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
-"""Of JSON."""
+"""Floats that JSON does not have."""
 
 
 class Format(StrEnum):
@@ -45,11 +45,11 @@ class Printing:
 
     format: Format = Format.TABLE
     rows: int | None = 20
-    """So many at most; None for all."""
+    """The most rows to print; None for all."""
     width: int | None = None
     """A table's longer values are cut to so many characters; None for none."""
     pages: bool = False
-    """Whether a table that is larger than the terminal is shown by the pager."""
+    """True if a table that is larger than the terminal is shown by the pager."""
 
     @property
     def remarks(self) -> TextIO:
@@ -57,7 +57,7 @@ class Printing:
         return sys.stdout if self.format is Format.TABLE else sys.stderr
 
     def show(self, result: DataFrame) -> None:
-        """Print a result's rows."""
+        """Prints a result's rows."""
         rows = texts(result)
         shown = rows if self.rows is None else islice(rows, self.rows)
         match self.format:
@@ -77,12 +77,12 @@ class Printing:
 
 
 def texts(result: DataFrame) -> Iterator[Texts]:
-    """The rows one after the other, read partition by partition."""
+    """Returns the rows one after the other, read partition by partition."""
     return (tuple(row) for row in as_texts(result).toLocalIterator())
 
 
 def show_paged(text: str) -> None:
-    """Print a text, or give it to the pager (``$PAGER``, else less) if it is larger than the terminal."""
+    """Prints a text, or passes it to the pager (``$PAGER``, else less) if it is larger than the terminal."""
     size, lines = shutil.get_terminal_size(), text.splitlines()
     if len(lines) < size.lines and max(map(cell_len, lines), default=0) <= size.columns:
         print(text)
@@ -93,7 +93,7 @@ def show_paged(text: str) -> None:
 
 
 def csv_line(row: Texts) -> str:
-    """A line as Spark writes CSV: nothing for NULL, ``""`` for an empty text; never an empty line."""
+    """Returns a line as Spark writes CSV: nothing for NULL, ``""`` for an empty text; never an empty line."""
     return ",".join("" if text is None else _CSV_QUOTED.sub(_in_quotes, text) for text in row) or '""'
 
 
@@ -102,7 +102,8 @@ def _in_quotes(text: re.Match[str]) -> str:
 
 
 def json_line(fields: Sequence[StructField], row: Texts) -> str:
-    """An object with every column, also of two that have one name: numbers and booleans as such, the rest as text."""
+    """Returns an object with every column, also of two that have one name: numbers and booleans as such, the rest as
+    text."""
     members = (f"{_json(field.name)}:{_json_value(field, text)}" for field, text in zip(fields, row, strict=True))
     return f"{{{','.join(members)}}}"
 
@@ -117,7 +118,7 @@ def _json(text: str | None) -> str:
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Texts], width: int | None) -> Iterator[str]:
-    """A box with the values to the right, as Spark's ``show`` prints it."""
+    """Yields a box with the values to the right, as Spark's ``show`` prints it."""
     lines = [[_cell(text, width) for text in row] for row in (columns, *rows)]
     widths = [max(3, *(cell_len(line[i]) for line in lines)) for i in range(len(columns))]
     rule = "+" + "+".join("-" * each for each in widths) + "+"
@@ -126,7 +127,7 @@ def table_lines(columns: Sequence[str], rows: Sequence[Texts], width: int | None
 
 
 def _right(text: str, width: int) -> str:
-    """To the right in so many columns of a terminal, of which some characters take two."""
+    """Moves a text to the right in so many columns of a terminal, of which some characters take two."""
     return " " * (width - cell_len(text)) + text
 
 
@@ -139,7 +140,7 @@ def _cell(text: str | None, width: int | None) -> str:
 
 
 def markdown_lines(columns: Sequence[str], rows: Iterator[Texts]) -> Iterator[str]:
-    """A table of Markdown."""
+    """Yields a table of Markdown."""
     yield _markdown_line(columns)
     yield _markdown_line(["---"] * len(columns))
     yield from map(_markdown_line, rows)

@@ -29,7 +29,7 @@ _FIRST_WORDS = frozenset(
         SYNC TABLE TRUNCATE UNCACHE UNDROP UNLOCK UPDATE USE VACUUM VALUES WITH""",
     )
 )
-"""Of the statements of Spark, Delta Lake and Databricks, those that write among them."""
+"""First words of the statements of Spark, Delta Lake and Databricks, those that write among them."""
 _EXPECTED = "expected a query, SHOW, DESCRIBE, EXPLAIN, SET, USE or CREATE TEMPORARY VIEW"
 _BEGINS_AS_QUERY = re.compile(r"[\s(]*(?:WITH|FROM)\b", re.IGNORECASE)
 _WRITES = re.compile(
@@ -39,7 +39,7 @@ _WRITES = re.compile(
 
 
 def complete(text: str) -> bool:
-    """Whether the text ends with a ``;`` that stands outside quotes and comments."""
+    """True if the text ends with a ``;`` that stands outside quotes and comments."""
     rest = _CLOSED.sub(" ", text).rstrip()
     return rest.endswith(";") and not _OPENED.search(rest)
 

@@ -39,7 +39,7 @@ exit codes of --check:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     place_arguments(parser)
     feed_argument(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON list with one object per feed")
@@ -62,7 +62,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print each feed's status; with ``--check`` the worst feed's `Health` is the exit code."""
+    """Prints each feed's status; with ``--check`` the worst feed's `Health` is the exit code."""
     if options.watch is not None:
         refuse(options, ("check", "json"), "expected without --watch, which is for people")
         _watch(options)
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _lines(options: argparse.Namespace, lake: DeltaReader, status: FeedStatus, file: FeedFile) -> list[str]:
-    """What is printed of a feed, for people."""
+    """Returns what is printed of a feed, for people."""
     wrong = [f"  feed file    broken: {_on_one_line(file)}"] if isinstance(file, ConfigError) else []
     command = in_same_place(options, f"ticdc-lake run --feed {status.feed}")
     never_ran = f"{status.feed}\n  bronze has not run for this feed: {command}"
@@ -99,15 +99,15 @@ def _on_one_line(mistakes: ConfigError) -> str:
 
 
 def records_text(lake: DeltaReader, feed: str) -> list[str]:
-    """Lines that say how far back bronze and silver go, once maintenance has looked, and when the feed's tables were
-    last compared with TiDB's, if ever, at which TSO, with what result."""
+    """Returns lines that say how far back bronze and silver go, once maintenance has looked, and when the feed's tables
+    were last compared with TiDB's, if ever, at which TSO, with what result."""
     retained = [f"  retention    {line}" for line in retention.lines(lake, feed)]
     verified = last_verification(lake, feed)
     return [*retained, f"  verified     {verification_text(verified)}"] if verified else retained
 
 
 def _watch(options: argparse.Namespace) -> None:
-    """Show the feeds until Ctrl-C. Raises ConfigError without a terminal for it."""
+    """Shows the feeds until Ctrl-C. Raises ConfigError without a terminal for it."""
     if not can_erase(sys.stdout):
         raise ConfigError("--watch: expected a terminal that can erase lines; --json or --check are for scripts")
     from ticdc_local.cli.watch import Check, watch  # the others need no rich
@@ -124,13 +124,13 @@ def _watch(options: argparse.Namespace) -> None:
 
 
 def status_of(lake: DeltaReader, feed: str, file: FeedFile) -> FeedStatus:
-    """A feed's status, by its file if there is one that is right."""
+    """Returns a feed's status, by its file if there is one that is right."""
     return feed_status(lake, feed, gold_config_of(file) if isinstance(file, Feed) else None)
 
 
 def health_of(files: Mapping[str, FeedFile], status: FeedStatus, max_age: float | None = None) -> tuple[Health, str]:
-    """As `checked_status`, by what the feed's file tolerates in its section ``alarm``; ``max_age`` is in place of its
-    ``behind``. A feed whose file is wrong is broken, and says nothing about the others."""
+    """Returns the same as `checked_status`, by what the feed's file tolerates in its section ``alarm``; ``max_age`` is
+    in place of its ``behind``. A feed whose file is wrong is broken, and says nothing about the others."""
     file = files[status.feed]
     if isinstance(file, ConfigError):
         return Health.BROKEN, f"{Health.BROKEN.name.lower()}: {_on_one_line(file)}"
@@ -141,13 +141,13 @@ def health_of(files: Mapping[str, FeedFile], status: FeedStatus, max_age: float 
 
 
 def checked_status(status: FeedStatus, tolerated: Thresholds) -> tuple[Health, str]:
-    """A feed's health, and a line that says it and why."""
+    """Returns a feed's health, and a line that says it and why."""
     health = status.health(tolerated)
     return health, without_controls(f"{health.name.lower()}: {'; '.join(status.concerns(tolerated)) or _next(status)}")
 
 
 def status_object(status: FeedStatus, health: Health, text: str) -> dict[str, object]:
-    """A feed's status as a JSON object; times in seconds."""
+    """Returns a feed's status as a JSON object; times in seconds."""
     return {
         "feed": status.feed,
         "health": health.name.lower(),
@@ -180,7 +180,8 @@ def _table_object(name: TableName, state: TableState) -> dict[str, object]:
 
 
 def feed_text(status: FeedStatus) -> str:
-    """The name of a feed that bronze has run for, its counts of messages, its watermark, and a line a table."""
+    """Returns the name of a feed that bronze has run for, its counts of messages, its watermark, and a line per
+    table."""
     facts = {
         "landed": counted(status.landed, "message"),
         "decoded": counted(status.decoded, "message"),
@@ -217,7 +218,7 @@ _EVENTUAL = (
 def tables_text(
     tables: Mapping[TableName, TableState], tso: int, pending: Mapping[TableName, Sequence[str]]
 ) -> list[str]:
-    """A line a table: at the watermark, or since when it is blocked and why; and its pending columns."""
+    """Returns a line per table: at the watermark, or since when it is blocked and why; and its pending columns."""
     shown = {name: without_controls(text) for name, text in texts_of(sorted(tables)).items()}
     width = max(map(len, shown.values()), default=0)
     states = {name: f"{_state(tables[name], tso)}{_pending(pending.get(name, ()))}" for name in shown}

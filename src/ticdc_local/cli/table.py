@@ -19,7 +19,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument(
         "action",
         type=one_of(Action),
@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Record the override and print the next command."""
+    """Records the override and prints the next command."""
     if not options.reason.strip():
         raise ConfigError("--reason: expected a text that says why, found none")
     feed_named(options, options.feed)

@@ -30,7 +30,7 @@ EXAMPLES = """examples:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     place_arguments(parser)
     feed_argument(parser, "feed whose tables are compared", required=True)
     parser.add_argument(
@@ -46,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare and print what differs; 1 if something does, or could not be compared."""
+    """Compares and prints what differs; 1 if something does, or could not be compared."""
     with progress("asking TiDB"):
         _check(options)
     opened = feed_run(options, options.feed)
@@ -68,7 +68,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def verified_object(verified: Verified) -> dict[str, object]:
-    """What was compared as a JSON object."""
+    """Returns what was compared as a JSON object."""
     texts = verified.texts
     return {
         "feed": verified.feed,
@@ -90,7 +90,7 @@ def verified_object(verified: Verified) -> dict[str, object]:
 
 
 def verified_lines(verified: Verified) -> list[str]:
-    """A line for each table, and below it what differs."""
+    """Returns a line for each table, and below it what differs."""
     texts = verified.texts
     width = max(map(len, texts.values()), default=0)
     lines = [f"{verified.feed} at {with_time(verified.tso)}"]

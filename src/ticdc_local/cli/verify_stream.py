@@ -49,7 +49,7 @@ class Result:
 
     stream: RecordedStream
     watermarks: int = 0
-    """Compared ones."""
+    """The number of watermarks that were compared."""
     equal: int = 0
     rows: int = 0
     """Rows of TiDB's answers, over all watermarks."""
@@ -62,7 +62,7 @@ class Result:
     failed: bool = False
 
     def add(self, verdict: Verdict) -> None:
-        """Count one watermark."""
+        """Counts one watermark."""
         self.watermarks += 1
         self.equal += not verdict.differences
         self.rows += verdict.rows
@@ -71,7 +71,7 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Whether nothing differs and nothing failed; a file that cannot be compared is no fault."""
+        """True if nothing differs and nothing failed; a file that cannot be compared is no fault."""
         return self.equal == self.watermarks and not self.failed
 
 
@@ -85,12 +85,12 @@ class _Task:
     started: float = field(default_factory=time.monotonic)
 
     def say(self, text: str) -> None:
-        """Note a line with the seconds since the start."""
+        """Notes a line with the seconds since the start."""
         note(f"[{time.monotonic() - self.started:6.1f} s] {text}")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Adds the command's arguments."""
     parser.add_argument(
         "folder",
         type=local_path,
@@ -109,7 +109,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a summary, and note each watermark of a single file, or one line each of several; 1 if any cell
+    """Prints a summary, and notes each watermark of a single file, or one line each of several; 1 if any cell
     differs."""
     streams = chosen(recorded_streams(options.folder, named_values(options.option, "--option")), options.file)
     if options.markdown is not None:
@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def chosen(streams: Sequence[RecordedStream], files: Sequence[str]) -> list[RecordedStream]:
-    """The streams of these files, of all without names. Raises ConfigError for an unknown file."""
+    """Returns the streams of these files, of all without names. Raises ConfigError for an unknown file."""
     names = sorted({stream.file for stream in streams})
     if unknown := [file for file in files if file not in names]:
         raise ConfigError(f"--file: expected one of {', '.join(names)}, found {unknown[0]!r}")
@@ -132,7 +132,7 @@ def chosen(streams: Sequence[RecordedStream], files: Sequence[str]) -> list[Reco
 
 
 def _verify(task: _Task) -> list[Result]:
-    """All files, one after the other, each as a feed of its own in one lake."""
+    """Verifies all files, one after the other, each as a feed of its own in one lake."""
     from ticdc_local.broker import Broker
     from ticdc_local.cli.open_lake import quiet_session
 
@@ -184,7 +184,7 @@ def _show(task: _Task, verdict: Verdict) -> None:
 
 
 def state(result: Result) -> str:
-    """One file's outcome on a line."""
+    """Returns one file's outcome on a line."""
     if not result.watermarks:
         return f"FAILED: {result.remark}" if result.failed else f"not compared: {result.remark}"
     compared = f"gold equals TiDB at {result.equal} of {result.watermarks} watermarks ({result.seconds:.1f} s)"
@@ -192,7 +192,7 @@ def state(result: Result) -> str:
 
 
 def result_object(result: Result) -> dict[str, object]:
-    """One file's outcome as a JSON object."""
+    """Returns one file's outcome as a JSON object."""
     return {
         "stream": result.stream.folder.name,
         "file": result.stream.file,
@@ -209,7 +209,7 @@ def result_object(result: Result) -> dict[str, object]:
 
 
 def summary(results: Sequence[Result]) -> str:
-    """All files in a Markdown table."""
+    """Returns all files in a Markdown table."""
     lines = [_HEADS, *map(_cells, results)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(_HEADS))]
     lines.insert(1, tuple("-" * width for width in widths))

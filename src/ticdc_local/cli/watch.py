@@ -17,12 +17,12 @@ from ticdc_lakehouse.ops.status import FeedStatus, Health
 _COLOURS = {Health.FINE: "green", Health.ATTENTION: "yellow", Health.BROKEN: "red"}
 _COLUMNS = ("landed", "a second", "waiting", "quarantined", "unapplied", "age of data", "blocked")
 Check = Callable[[FeedStatus], tuple[Health, str]]
-"""Gives a feed's health, and a line that says it and why."""
+"""Returns a feed's health, and a line that says it and why."""
 
 
 def watch(look: Callable[[], tuple[Sequence[FeedStatus], Check]], every: float) -> None:
-    """Show what ``look`` gives, every so many seconds, until a signal ends the process: the feeds' statuses, and what
-    checks them."""
+    """Shows what ``look`` returns, every so many seconds, until a signal ends the process: the feeds' statuses, and
+    what checks them."""
     landed: dict[str, tuple[float, int]] = {}
     with Live(auto_refresh=False) as live:
         live.console.show_cursor()  # a signal ends the process without the end of this block, which would show it
@@ -33,7 +33,8 @@ def watch(look: Callable[[], tuple[Sequence[FeedStatus], Check]], every: float) 
 
 
 def rates(statuses: Sequence[FeedStatus], before: dict[str, tuple[float, int]], now: float) -> dict[str, float]:
-    """Messages a second by feed since the look before, which ``before`` holds and then becomes this one."""
+    """Returns the messages per second by feed since the look before, which ``before`` holds and then becomes this
+    one."""
     rate = {}
     for status in statuses:
         if status.feed in before:
@@ -44,7 +45,8 @@ def rates(statuses: Sequence[FeedStatus], before: dict[str, tuple[float, int]], 
 
 
 def watch_view(statuses: Sequence[FeedStatus], rate: Mapping[str, float], check: Check) -> Group:
-    """A table with a line a feed, for a terminal of 80 columns; below it which feeds are not fine, and why."""
+    """Returns a table with a line per feed, for a terminal of 80 columns; below it which feeds are not fine, and
+    why."""
     numbers = (Column(name, justify="right") for name in _COLUMNS)
     table = Table("feed", *numbers, box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold underline")
     concerns = []

@@ -30,7 +30,7 @@ class WindowFacts:
     number: int
     tso: int
     time: datetime
-    """Of the watermark."""
+    """The time of the watermark."""
     published_at: datetime
     row_changes: int
     landed_at: datetime | None
@@ -98,7 +98,7 @@ class FeedFacts:
 
 
 def feed_facts(lake: DeltaReader, status: FeedStatus) -> FeedFacts:
-    """Read the facts of the feed with this status; one that never ran has no others."""
+    """Reads the facts of the feed with this status; one that never ran has no others."""
     feed = status.feed
     in_silver = events_table.exists(lake, feed)
     windows = _windows(lake, feed) if status.tso else ()
@@ -184,5 +184,5 @@ def _tables(lake: DeltaReader, feed: str) -> tuple[TableFacts, ...]:
 
 
 def now() -> datetime:
-    """When the page is made."""
+    """Returns the time when the page is made."""
     return datetime.now(UTC)

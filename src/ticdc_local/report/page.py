@@ -15,7 +15,7 @@ from ticdc_local.report.facts import FeedFacts, TableFacts
 from ticdc_local.report.plots import SECONDS, Line, bars, lines, stacks
 
 Check = Callable[[FeedStatus], tuple[Health, str]]
-"""Gives a feed's health, and a line that says it and why, as `ticdc-lake status --check` prints it."""
+"""Returns a feed's health, and a line that says it and why, as `ticdc-lake status --check` prints it."""
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b2733; --soft: #5b6b7b; --line: #d9e0e7; --paper: #fff; --card: #f5f7fa;
   --good: #1a7f4b; --warn: #b26a00; --bad: #c0282d; }
@@ -40,7 +40,7 @@ details { border-top: 1px solid var(--line); padding: 8px 0; } summary { cursor:
 
 
 def page(lake: str, made_at: datetime, feeds: Sequence[FeedFacts], check: Check) -> str:
-    """The whole page."""
+    """Returns the whole page."""
     cards = "".join(_card(each.status.feed, *check(each.status)) for each in feeds)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 12, 12, 28
 _SPANS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, SECONDS))
 _PALETTE = ("#3b7dd8", "#e08b3a", "#2f9e6e", "#b65fc2", "#d0494f", "#4aa9b8", "#8c7a2f", "#7a8794")
 _WIDEST = 90.0
-"""Of a bar; enough for its name below."""
+"""Width of the widest bar; enough for its name below."""
 COLOURS = len(_PALETTE)
 """Classes ``c0`` to ``c7``."""
 STYLE = """
@@ -31,11 +31,11 @@ svg { width: 100%; height: auto; display: block; } svg text { font-size: 14px; f
     f"i.c{number} {{ background: {colour}; }}"
     for number, colour in enumerate(_PALETTE)
 )
-"""Of every plot; a page may set the colours ``--soft`` of texts and ``--line`` of the grid."""
+"""The style of every plot; a page may set the colours ``--soft`` of texts and ``--line`` of the grid."""
 
 
 def figure(plot: str) -> str:
-    """A plot with its style, for what is no page of its own: ``displayHTML`` of a notebook."""
+    """Returns a plot with its style, for what is no page of its own: ``displayHTML`` of a notebook."""
     return f'<style>{STYLE}</style><div style="max-width: {WIDTH}px; font-family: sans-serif">{plot}</div>'
 
 
@@ -48,7 +48,7 @@ class Line:
 
 
 def lines(series: Sequence[Line], unit: str) -> str:
-    """Lines over time; empty if there is no point."""
+    """Draws lines over time; empty if there is no point."""
     points = [point for line in series for point in line.points]
     if not points:
         return ""
@@ -85,8 +85,8 @@ def _line(number: int, places: Sequence[tuple[float, float]], values: Sequence[f
 
 
 def stacks(columns: Sequence[str], parts: Mapping[str, Sequence[float]], unit: str) -> str:
-    """Stacked bars, the first and the last one named: a column a name, a part of each for every name in ``parts``;
-    empty if all is zero."""
+    """Draws stacked bars, the first and the last one named: a column per name, a part of each for every name in
+    ``parts``; empty if all is zero."""
     top = max((sum(values[i] for values in parts.values()) for i in range(len(columns))), default=0)
     if top == 0:
         return ""
@@ -117,7 +117,7 @@ def _bar(number: int, x: float, bottom: float, height: float, width: float, labe
 
 
 def bars(values: Mapping[str, int], one: str) -> str:
-    """A horizontal bar for each name, the longest first, with its number of ``one``; empty if there is none."""
+    """Draws a horizontal bar for each name, the longest first, with its number of ``one``; empty if there is none."""
     if not values:
         return ""
     top, height = max(values.values()), 24
@@ -138,7 +138,7 @@ def _svg(parts: Sequence[str], height: int = HEIGHT) -> str:
 
 
 def _grid(top: float, unit: str = "") -> list[str]:
-    """Four lines with their values at the left."""
+    """Draws four lines with their values at the left."""
     marks = [top * quarter / 4 for quarter in range(5)]
     return [
         f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{_y(mark / top):.1f}" y2="{_y(mark / top):.1f}"/>'
@@ -174,7 +174,7 @@ def _y(share: float) -> float:
 
 
 def _round_up(value: float) -> float:
-    """The next 1, 2, 2.5, 4, 5 or 8 times a power of ten."""
+    """Returns the next 1, 2, 2.5, 4, 5 or 8 times a power of ten."""
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))

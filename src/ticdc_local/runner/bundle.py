@@ -23,7 +23,7 @@ from ticdc_local.runner.yaml_file import Definition, read_as, read_yaml
 
 FILE = "databricks.yml"
 OBSERVING = ("dashboards", "alerts")
-"""Kinds of resources that a target may have alone; a laptop has none of them."""
+"""Kinds of resources that only one target may have; a laptop has none of them."""
 
 
 class _Settings(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,15 +59,15 @@ class _Main(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Additions(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an included file adds to a target: values of variables, keys of resources, or dashboards and alerts that are
-    of it alone."""
+    """What an included file adds to a target: values of variables, keys of resources, or dashboards and alerts that
+    only this target has."""
 
     variables: dict[str, Any] = field(default_factory=dict)
     resources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
 
 class _Keyed(msgspec.Struct, frozen=True, kw_only=True):
-    """A task, of which its key alone is looked at."""
+    """A task, of which only the key is looked at."""
 
     task_key: str
 
@@ -100,7 +100,7 @@ class Bundle:
     resources: tuple[Resource, ...]
 
     def resource(self, kind: str, key: str) -> Resource:
-        """The resource of this kind and key. Raises: ConfigError when it does not exist."""
+        """Returns the resource of this kind and key. Raises: ConfigError when it does not exist."""
         for resource in self.resources:
             if (resource.kind, resource.key) == (kind, key):
                 return resource
@@ -109,7 +109,8 @@ class Bundle:
 
 
 def load_bundle(root: Path, target: str | None = None, variables: Mapping[str, Any] | None = None) -> Bundle:
-    """The bundle in folder ``root``; ``target`` None is the default one; ``variables`` override targets' and defaults.
+    """Loads the bundle in folder ``root``; ``target`` None is the default one; ``variables`` override targets' and
+    defaults.
 
     Raises: ConfigError naming file and key.
     """
@@ -141,7 +142,7 @@ def load_bundle(root: Path, target: str | None = None, variables: Mapping[str, A
 
 
 def _target_name(targets: Mapping[str, _Target], name: str | None) -> str:
-    """The target of this name, the default one for None."""
+    """Returns the target of this name, the default one for None."""
     defaults = [name for name, settings in targets.items() if settings.default]
     if name is None and len(defaults) != 1:
         raise ConfigError(f"{FILE}: targets: expected one with default: true, found {defaults or 'none'}")
@@ -152,7 +153,7 @@ def _target_name(targets: Mapping[str, _Target], name: str | None) -> str:
 
 
 def _variables(declared: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Each declared variable's value: the given one, else its default."""
+    """Returns each declared variable's value: the given one, else its default."""
     for name in given:
         if name not in declared:
             raise ConfigError(f"{FILE}: a value for variable {name!r}, which is not declared")
@@ -173,7 +174,7 @@ def _files(root: Path, patterns: list[str]) -> list[Path]:
 
 
 def _resources(files: Mapping[Path, _Included]) -> Iterator[Resource]:
-    """The resources of every included file. Raises: ConfigError for a key that two of them have."""
+    """Yields the resources of every included file. Raises: ConfigError for a key that two of them have."""
     seen: dict[str, Path] = {}
     for file, included in files.items():
         for kind, resources in included.resources.items():
@@ -185,7 +186,7 @@ def _resources(files: Mapping[Path, _Included]) -> Iterator[Resource]:
 
 
 def _with_file(resources: tuple[Resource, ...], added: _Additions, file: Path, target: str) -> tuple[Resource, ...]:
-    """The resources with what an included file adds to them for a target."""
+    """Returns the resources with what an included file adds to them for a target."""
     new = tuple(
         Resource(kind=kind, key=key, file=file, definition=definition)
         for kind in OBSERVING
@@ -198,7 +199,8 @@ def _with_file(resources: tuple[Resource, ...], added: _Additions, file: Path, t
 def _with_additions(
     resources: tuple[Resource, ...], added: Mapping[str, Mapping[str, Mapping[str, Any]]], where: str
 ) -> tuple[Resource, ...]:
-    """The resources with the keys that a target adds to them. Raises: ConfigError for a key that it replaces."""
+    """Returns the resources with the keys that a target adds to them. Raises: ConfigError for a key that it
+    replaces."""
     definitions = {(resource.kind, resource.key): resource.definition for resource in resources}
     for kind, additions in added.items():
         for key, addition in additions.items():
@@ -210,7 +212,7 @@ def _with_additions(
 
 
 def _merged(given: Mapping[str, Any], added: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """A mapping with what another one adds to it, at any depth; tasks are identified by ``task_key``."""
+    """Returns a mapping with what another one adds to it, at any depth; tasks are identified by ``task_key``."""
     merged = dict(given)
     for name, value in added.items():
         match merged.get(name), value:
@@ -244,7 +246,7 @@ def _included(root: Path, pattern: str) -> list[Path]:
 
 
 def _by_kind(resources: tuple[Resource, ...]) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """What ``${resources.…}`` reads. The ``id`` that the platform gives a resource is its key here."""
+    """Returns what ``${resources.…}`` reads. The ``id`` that the platform assigns to a resource is its key here."""
     kinds: dict[str, dict[str, Mapping[str, Any]]] = {}
     for resource in resources:
         kinds.setdefault(resource.kind, {})[resource.key] = {"id": resource.key, **resource.definition}
@@ -262,7 +264,7 @@ class _References:
         return replace(resource, definition=self.resolve(resource.definition, where))
 
     def resolve(self, value: Any, where: str, trail: tuple[str, ...] = ()) -> Any:
-        """``trail``: the references being followed, to detect a cycle."""
+        """Resolves the references in a value. ``trail``: the references being followed, to detect a cycle."""
         return substitute(value, STATIC, lambda name, at: self._find(name, at, trail), where)
 
     def _find(self, name: str, where: str, trail: tuple[str, ...]) -> Any:

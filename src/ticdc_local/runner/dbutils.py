@@ -45,11 +45,11 @@ class Widgets(Part):
         self._values: dict[str, str] = {}
 
     def text(self, name: str, defaultValue: str, label: str | None = None) -> None:
-        """Declare a widget."""
+        """Declares a widget."""
         self._values.setdefault(name, self._parameters.get(name, defaultValue))
 
     def dropdown(self, name: str, defaultValue: str, choices: Sequence[str], label: str | None = None) -> None:
-        """Declare a widget with one of ``choices``. Raises ConfigError for any other value."""
+        """Declares a widget with one of ``choices``. Raises ConfigError for any other value."""
         self.text(name, defaultValue, label)
         if self._values[name] not in choices:
             raise ConfigError(
@@ -57,14 +57,15 @@ class Widgets(Part):
             )
 
     def get(self, name: str) -> str:
-        """The value of a widget, or of a parameter that no widget declares. Raises ConfigError for another name."""
+        """Returns the value of a widget, or of a parameter that no widget declares. Raises ConfigError for another
+        name."""
         values = self.getAll()
         if name not in values:
             raise ConfigError(f"dbutils.widgets.get: no widget {name!r}; there are: {', '.join(values) or 'none'}")
         return values[name]
 
     def getAll(self) -> dict[str, str]:
-        """The values of all widgets and parameters by name."""
+        """Returns the values of all widgets and parameters by name."""
         return {**self._parameters, **self._values}
 
 
@@ -74,7 +75,7 @@ class Secrets(Part):
     _name = "dbutils.secrets"
 
     def get(self, scope: str, key: str) -> str:
-        """The secret. Raises: ConfigError naming the variable that is not set."""
+        """Returns the secret. Raises: ConfigError naming the variable that is not set."""
         variable = secret_variable(scope, key)
         if variable not in os.environ:
             raise ConfigError(f"secret {scope}/{key}: environment variable {variable} is not set")
@@ -82,7 +83,8 @@ class Secrets(Part):
 
 
 def secret_variable(scope: str, key: str) -> str:
-    """The environment variable that holds a secret: capitals, and ``_`` for what is neither letter nor digit."""
+    """Returns the environment variable that holds a secret: capitals, and ``_`` for what is neither letter nor
+    digit."""
     return re.sub(r"[^A-Z0-9]", "_", f"LAKEHOUSE_SECRET_{scope}_{key}".upper())
 
 
@@ -92,7 +94,7 @@ class NotebookCalls(Part):
     _name = "dbutils.notebook"
 
     def exit(self, value: Any = "") -> NoReturn:
-        """End this notebook; ``value`` is what its caller gets."""
+        """Ends this notebook; ``value`` is what its caller gets."""
         raise NotebookExit(str(value))
 
 

@@ -1,6 +1,6 @@
 """The bundle's jobs as dbx's ``conf/deployment.yml``, for teams that still deploy with dbx 0.8 (docs/dbx.md).
 
-dbx knows jobs alone, in the form of the Jobs API 2.1 and without for-each and run-job tasks. So a job that runs another
+dbx knows only jobs, in the form of the Jobs API 2.1 and without for-each and run-job tasks. So a job that runs another
 one, or a notebook, for each feed becomes a job, or a task, for each feed. dbx itself builds the wheel and adds it to
 every task.
 """
@@ -35,7 +35,7 @@ class _Plain(yaml.SafeDumper):
 
 
 def deployment_text(root: Path, workspace: str, variables: Mapping[str, Any]) -> str:
-    """The file, for a project in the folder ``workspace`` of a Databricks workspace.
+    """Returns the file, for a project in the folder ``workspace`` of a Databricks workspace.
 
     ``variables`` go before the bundle's defaults. Raises ConfigError for a bundle that is wrong, and for a path that is
     not absolute.
@@ -61,7 +61,7 @@ def _workflows(bundle: Bundle) -> Iterator[dict[str, Any]]:
 
 
 def _run_jobs(job: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The feeds that a job starts another job for, each with what it starts it with."""
+    """Yields the feeds that a job starts another job for, each with the parameters that it passes."""
     for task in job["tasks"]:
         work = task.get("for_each_task", {}).get("task", {}).get("run_job_task")
         if work is not None:
@@ -69,7 +69,7 @@ def _run_jobs(job: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
 
 
 def _chain(starts: Mapping[str, Any], job: Mapping[str, Any], feed: str, work: Mapping[str, Any]) -> dict[str, Any]:
-    """The job that another one starts for a feed, as a job with a schedule of its own."""
+    """Returns the job that another one starts for a feed, as a job with a schedule of its own."""
     values = {"input": feed} | {f"job.parameters.{name}": text for name, text in _parameters(starts).items()}
     given = {name: filled(text, values) for name, text in work["job_parameters"].items()}
     own = {name: starts[name] for name in _KEPT if name in starts and name not in job}
@@ -78,7 +78,7 @@ def _chain(starts: Mapping[str, Any], job: Mapping[str, Any], feed: str, work: M
 
 
 def _tasks(task: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A task; a for-each task as one task for each feed."""
+    """Yields a task; a for-each task as one task for each feed."""
     each = task.get("for_each_task")
     if each is None:
         yield task
@@ -103,7 +103,7 @@ def _parameters(job: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _placed(value: Any, root: Path, workspace: str) -> Any:
-    """The value with the workspace's paths in place of this machine's, and without libraries."""
+    """Returns the value with the workspace's paths in place of this machine's, and without libraries."""
     match value:
         case dict():
             return {
@@ -120,5 +120,5 @@ def _placed(value: Any, root: Path, workspace: str) -> Any:
 
 
 def _notebook(path: str, workspace: str) -> str:
-    """A notebook's path in the workspace, where it has no ending; ``path`` is from a file in ``resources``."""
+    """Returns a notebook's path in the workspace, where it has no ending; ``path`` is from a file in ``resources``."""
     return f"{workspace}/{path.removeprefix('../').removesuffix('.py')}"

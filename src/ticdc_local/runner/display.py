@@ -20,7 +20,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def display(value: Any) -> None:
-    """Print a Spark DataFrame's first rows as a table, a pandas one as its own text.
+    """Prints a Spark DataFrame's first rows as a table, a pandas one as its own text.
 
     Raises: ConfigError for a streaming DataFrame, which a terminal cannot follow, and for a value that is none and has
         no HTML of its own: Databricks raises an exception for it.
@@ -31,12 +31,12 @@ def display(value: Any) -> None:
 
 
 def display_html(html: str) -> None:
-    """Print the text of an HTML page."""
+    """Prints the text of an HTML page."""
     print(html_text(html))
 
 
 def text_of(value: Any) -> str:
-    """A DataFrame's first rows as a table, any other value as its own text."""
+    """Returns a DataFrame's first rows as a table, any other value as its own text."""
     if isinstance(value, DataFrame):
         return _frame(value)
     if hasattr(value, "to_string"):
@@ -55,7 +55,7 @@ def _frame(frame: DataFrame) -> str:
 
 
 def as_texts(frame: DataFrame) -> DataFrame:
-    """The values as Spark writes them, times in the session's zone, binary as hexadecimal."""
+    """Returns the values as Spark writes them, times in the session's zone, binary as hexadecimal."""
     # By number, as two columns may have one name.
     numbered = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
     binary = {field.name for field in numbered.schema if isinstance(field.dataType, BinaryType)}
@@ -63,7 +63,7 @@ def as_texts(frame: DataFrame) -> DataFrame:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A text table: a line of names, a rule, a line a row. Long values are cut, NULL is ``NULL``."""
+    """Returns a text table: a line of names, a rule, a line per row. Long values are cut, NULL is ``NULL``."""
     lines = [[_cell(name) for name in columns], *([_cell(value) for value in row] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     lines.insert(1, ["-" * width for width in widths])
@@ -76,12 +76,12 @@ def _cell(value: Any) -> str:
 
 
 def without_controls(text: str) -> str:
-    """The text on one line, with nothing in it that a terminal would obey."""
+    """Returns the text on one line, with nothing in it that a terminal would obey."""
     return _CONTROLS.sub(lambda control: repr(control[0])[1:-1], text)
 
 
 def html_text(html: str) -> str:
-    """The text of an HTML page, a line a block, without scripts, styles and drawings."""
+    """Returns the text of an HTML page, a line per block, without scripts, styles and drawings."""
     parser = _Text()
     parser.feed(html)
     parser.close()

@@ -33,7 +33,7 @@ class RunIf(StrEnum):
 
 
 class NotebookTask(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Run a notebook."""
+    """Runs a notebook."""
 
     notebook_path: str
     """From the folder of the YAML file; absolute in a `Job`."""
@@ -42,7 +42,7 @@ class NotebookTask(Definition, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class RunJobTask(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Run another job of the bundle."""
+    """Runs another job of the bundle."""
 
     job_id: str
     """Its key: ``${resources.jobs.KEY.id}``."""
@@ -50,7 +50,7 @@ class RunJobTask(Definition, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class ForEachTask(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Run a task once for each text of a JSON list, one after the other, whatever ``concurrency`` says."""
+    """Runs a task once for each text of a JSON list, one after the other, whatever ``concurrency`` says."""
 
     inputs: str
     task: NestedTask
@@ -134,18 +134,18 @@ class Job:
 
     key: str
     parameters: Mapping[str, str]
-    """Defaults."""
+    """Each parameter's default."""
     tasks: tuple[Task, ...]
     """Every task after those it depends on, otherwise as in the YAML."""
 
 
 def read_job(bundle: Bundle, key: str) -> Job:
-    """The bundle's job ``key``. Raises: ConfigError naming file and key of what is wrong or not supported."""
+    """Reads the bundle's job ``key``. Raises: ConfigError naming file and key of what is wrong or not supported."""
     return _read(bundle, key, ())
 
 
 def _read(bundle: Bundle, key: str, trail: tuple[str, ...]) -> Job:
-    """``trail`` is the jobs that run this one."""
+    """Reads the bundle's job ``key``. ``trail`` is the jobs that run this one."""
     if key in trail:
         raise ConfigError(f"jobs run each other in a circle: {' -> '.join((*trail, key))}")
     resource = bundle.resource("jobs", key)
@@ -166,7 +166,7 @@ def _read(bundle: Bundle, key: str, trail: tuple[str, ...]) -> Job:
 
 
 def _task(values: object, resource: Resource, where: str) -> Task:
-    """One task, with its notebook's path made absolute."""
+    """Returns one task, with its notebook's path made absolute."""
     key = values.get("task_key") if isinstance(values, dict) else None
     where = f"{where.rpartition('[')[0]}[{key}]" if isinstance(key, str) else where
     task = read_as(Task, values, where)
@@ -227,7 +227,7 @@ def _in_order(tasks: list[Task], where: str) -> tuple[Task, ...]:
 
 
 def _check_references(job: Job, where: str) -> None:
-    """Raises: ConfigError for a text with a reference that has no value when the task runs."""
+    """Raises ConfigError for a text with a reference that has no value when the task runs."""
     for name, default in job.parameters.items():
         check_references([default], (), f"{where}.parameters.{name}")
     for task in job.tasks:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def local_parameters(project_root: Path, lake_root: Path, feeds_root: Path | None = None) -> dict[str, str]:
-    """The job parameters that a laptop needs other values for than the bundle's."""
+    """Returns the job parameters that a laptop needs other values for than the bundle's."""
     return {
         "catalog": "spark_catalog",
         "bronze_schema": "bronze",
@@ -51,7 +51,7 @@ def local_parameters(project_root: Path, lake_root: Path, feeds_root: Path | Non
 
 
 def feed_parameters(*feeds: str) -> dict[str, str]:
-    """The job parameter that limits a run to these feeds."""
+    """Returns the job parameter that limits a run to these feeds."""
     return {"feeds": json.dumps(feeds)}
 
 
@@ -64,7 +64,7 @@ def run_job(
     *,
     retry_wait_seconds: float | None = None,
 ) -> JobResult:
-    """Run a job; gives how it ended. What a notebook raises is in the result and does not come out of here.
+    """Runs a job; returns how it ended. What a notebook raises is in the result and does not come out of here.
 
     ``parameters`` go before the job's defaults. ``session_factory`` is called once, by the first notebook that runs,
     and the session is left running. ``retry_wait_seconds`` replaces the tasks' own ``min_retry_interval_millis``. A
@@ -112,7 +112,7 @@ class _Runner:
     retry_wait_seconds: float | None
 
     def wait(self, task: AnyTask) -> None:
-        """Sleep until a task's next attempt."""
+        """Sleeps until a task's next attempt."""
         own = task.min_retry_interval_millis / 1000
         time.sleep(own if self.retry_wait_seconds is None else self.retry_wait_seconds)
 
@@ -129,7 +129,7 @@ class _Run:
     results: dict[str, TaskResult] = field(default_factory=dict)
 
     def result(self) -> JobResult:
-        """Run the job's tasks."""
+        """Runs the job's tasks."""
         started = time.monotonic()
         for task in self.job.tasks:
             self.results[task.task_key] = self.task(task)
@@ -141,7 +141,7 @@ class _Run:
         )
 
     def task(self, task: Task) -> TaskResult:
-        """Run a task, or say why it does not run."""
+        """Runs a task, or says why it does not run."""
         label = f"{task.task_key}{self.iteration}"
         state = skip_state(task, self.results)
         if state is not None:
@@ -154,7 +154,7 @@ class _Run:
         return self.work(task, label, self.iteration, values)
 
     def for_each(self, work: ForEachTask, label: str, values: Mapping[str, str]) -> TaskResult:
-        """Run the nested task for each input; a failure does not keep the other inputs from running."""
+        """Runs the nested task for each input; a failure does not keep the other inputs from running."""
         try:
             inputs = texts_in(filled(work.inputs, values), f"{label}: inputs")
         except ConfigError as error:
@@ -167,7 +167,7 @@ class _Run:
         return _ended(label, failed=failed, iterations=iterations)
 
     def work(self, task: AnyTask, label: str, iteration: str, values: Mapping[str, str]) -> TaskResult:
-        """Run a task that is no for-each task."""
+        """Runs a task that is no for-each task."""
         match task.work:
             case NotebookTask() as notebook:
                 return self.attempts(task, notebook, label, values)
@@ -181,7 +181,7 @@ class _Run:
                 raise AssertionError(task.work)
 
     def attempts(self, task: AnyTask, work: NotebookTask, label: str, values: Mapping[str, str]) -> TaskResult:
-        """Run a notebook until it succeeds, its retries are used up, or a retry would be of no use."""
+        """Runs a notebook until it succeeds, its retries are used up, or a retry would be of no use."""
         started, number, report = time.monotonic(), 1, self.runner.on_progress
         report(Progress(task=label, event=Event.STARTED))
         value, error = self.attempt(work, values)
@@ -196,8 +196,8 @@ class _Run:
         return TaskResult(task=label, state=state, seconds=seconds, attempts=number, error=error, value=value)
 
     def attempt(self, work: NotebookTask, values: Mapping[str, str]) -> tuple[str | None, BaseException | None]:
-        """Run a notebook once: its exit value, and what it raised. Job parameters go before base parameters of the same
-        name, as on Databricks."""
+        """Runs a notebook once: returns its exit value, and what it raised. Job parameters go before base parameters of
+        the same name, as on Databricks."""
         session = self.runner.session()  # outside what becomes the task's failure: without a session no task can run
         own = {name: filled(text, values) for name, text in work.base_parameters.items()}
         value = None
@@ -209,7 +209,7 @@ class _Run:
 def _ended(
     label: str, *, failed: bool, iterations: tuple[TaskResult, ...] = (), tasks: tuple[TaskResult, ...] = ()
 ) -> TaskResult:
-    """The result of a task that consists of other tasks or iterations."""
+    """Returns the result of a task that consists of other tasks or iterations."""
     state = TaskState.FAILED if failed else TaskState.SUCCESS
     seconds = sum(part.seconds for part in (*iterations, *tasks))
     return TaskResult(task=label, state=state, seconds=seconds, attempts=1, iterations=iterations, tasks=tasks)

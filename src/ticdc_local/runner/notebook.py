@@ -83,7 +83,7 @@ class Surroundings:
 
 
 def run_notebook(path: Path, parameters: Mapping[str, str], surroundings: Surroundings) -> str | None:
-    """Run a notebook's cells in one namespace; gives what it exits with, None where it runs to its end.
+    """Runs a notebook's cells in one namespace; returns what it exits with, None where it runs to its end.
 
     Raises: ConfigError for what is not supported, and the errors of the notebook.
     """
@@ -115,7 +115,7 @@ def _run_cell(cell: Cell, namespace: dict[str, Any]) -> None:
 
 
 def _run_python(cell: Cell, namespace: dict[str, Any]) -> None:
-    """Run a cell; the value of a last expression is shown, as a notebook does."""
+    """Runs a cell; the value of a last expression is shown, as a notebook does."""
     if cell.line == 1:
         linecache.cache[cell.file] = (
             len(cell.source),
@@ -133,12 +133,12 @@ def _run_python(cell: Cell, namespace: dict[str, Any]) -> None:
 
 
 def _compiled(tree: ast.Module | ast.Expression, cell: Cell, mode: str) -> CodeType:
-    """``dont_inherit``: a notebook does not get this module's ``__future__`` imports."""
+    """Compiles a cell. ``dont_inherit``: a notebook does not get this module's ``__future__`` imports."""
     return compile(tree, cell.file, mode, dont_inherit=True)
 
 
 def _run_sql(cell: Cell, namespace: dict[str, Any]) -> None:
-    """Run a cell's statements; the last one's result is shown and bound to ``_sqldf``."""
+    """Runs a cell's statements; the last one's result is shown and bound to ``_sqldf``."""
     if "${" in cell.source:
         raise ConfigError(f"{cell.where}: ${{…}} in SQL is not supported locally; use a parameter marker such as :feed")
     result = None
@@ -151,7 +151,7 @@ def _run_sql(cell: Cell, namespace: dict[str, Any]) -> None:
 
 
 def sql_statements(text: str) -> Iterator[str]:
-    """An SQL cell's statements, split at ``;`` outside quotes and comments; ``BEGIN … END`` stays whole."""
+    """Yields an SQL cell's statements, split at ``;`` outside quotes and comments; ``BEGIN … END`` stays whole."""
     if re.match(r"\s*BEGIN\b", _without_comments(text), re.IGNORECASE):
         yield text.strip().rstrip(";")
         return
@@ -169,7 +169,7 @@ def _without_comments(text: str) -> str:
 
 
 def sql_arguments(statement: str, widgets: Mapping[str, str]) -> dict[str, str]:
-    """The widgets whose markers (``:feed``) the statement has outside quotes and comments."""
+    """Returns the widgets whose markers (``:feed``) the statement has outside quotes and comments."""
     plain = "".join(
         token[0] if token[0] in "'\"`" else token for token in _SQL_TOKEN.findall(_without_comments(statement))
     )
@@ -186,7 +186,7 @@ def check_parameters(notebook: Notebook, names: Iterable[str]) -> None:
 
 
 def only_reads(notebook: Notebook) -> bool:
-    """Whether a notebook reads a lake, whose schemas are among its parameters, and writes none: that takes a folder of
+    """True if a notebook reads a lake, whose schemas are among its parameters, and writes none: that takes a folder of
     checkpoints."""
     texts = _all_texts(notebook)
     return "ops_schema" in texts and "checkpoint_root" not in texts
@@ -197,7 +197,7 @@ def _all_texts(notebook: Notebook) -> set[str]:
 
 
 def _texts(cell: Cell) -> Iterator[str]:
-    """The texts in a Python cell, and the names of an SQL cell's markers."""
+    """Yields the texts in a Python cell, and the names of an SQL cell's markers."""
     match cell.kind:
         case CellKind.PYTHON:
             with suppress(SyntaxError, ValueError):  # reported when the cell runs
@@ -210,7 +210,7 @@ def _texts(cell: Cell) -> Iterator[str]:
 
 
 def read_notebook(path: Path) -> Notebook:
-    """A notebook's cells, empty ones left out. Raises: ConfigError naming file and line of what cannot be run."""
+    """Reads a notebook's cells, empty ones left out. Raises: ConfigError naming file and line of what cannot be run."""
     if not path.is_file():
         raise ConfigError(f"{path}: there is no such notebook")
     match path.suffix:
@@ -239,7 +239,7 @@ def _source_cells(path: Path) -> Iterator[Cell]:
 
 
 def _source_cell(path: Path, lines: list[str], line: int) -> Cell | None:
-    """One cell of a source file from its lines; ``line`` is the number of the first."""
+    """Returns one cell of a source file from its lines; ``line`` is the number of the first."""
     title = ""
     while lines and (not lines[0].strip() or lines[0].startswith(TITLE)):
         title = lines[0].partition(",")[2].strip() or title
@@ -256,7 +256,7 @@ def _source_cell(path: Path, lines: list[str], line: int) -> Cell | None:
 
 
 def _magic_cell(text: str, line: int, file: str, title: str = "") -> Cell:
-    """A cell that begins with ``%``. Raises: ConfigError for a magic that the local runner does not know."""
+    """Returns a cell that begins with ``%``. Raises: ConfigError for a magic that the local runner does not know."""
     magic = re.match(r"%(\S+)[ \t]*(\n?)", text)
     match magic and magic.group(1):
         case "md" | "md-sandbox":
@@ -287,7 +287,7 @@ def _ipynb_cells(path: Path) -> Iterator[Cell]:
 
 
 def _ipynb(path: Path) -> list[tuple[str, str]]:
-    """Each cell's type and source."""
+    """Returns each cell's type and source."""
     try:
         import nbformat  # noqa: PLC0415 (only who has .ipynb notebooks needs it)
     except ImportError as error:

@@ -27,7 +27,7 @@ class TaskState(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Whether a task after it sees a failure."""
+        """True if a task after it sees a failure."""
         return self in (TaskState.FAILED, TaskState.UPSTREAM_FAILED)
 
 
@@ -79,9 +79,9 @@ class TaskResult:
     value: str | None = None
     """A notebook's exit value."""
     iterations: tuple[TaskResult, ...] = ()
-    """Of a for-each task."""
+    """The iterations of a for-each task."""
     tasks: tuple[TaskResult, ...] = ()
-    """Of the job that the task ran."""
+    """The tasks of the job that the task ran."""
 
     @property
     def trace(self) -> str:
@@ -106,7 +106,7 @@ class Failure:
 
 
 def failures(tasks: tuple[TaskResult, ...]) -> Iterator[Failure]:
-    """Each chain's first failure: of these tasks, of each iteration, of each job that one of them ran.
+    """Yields each chain's first failure: of these tasks, of each iteration, of each job that one of them ran.
 
     What failed after it, such as an alarm, failed because of it.
     """
@@ -136,12 +136,12 @@ class JobResult:
 
     @property
     def needs_attention(self) -> bool:
-        """Whether all layers did their work, and the run failed because a feed passes a threshold of its alarm."""
+        """True if all layers did their work, and the run failed because a feed passes a threshold of its alarm."""
         return bool(self.failures) and all(isinstance(each.error, AttentionError) for each in self.failures)
 
 
 def job_state(job: Job, results: Mapping[str, TaskResult]) -> JobState:
-    """How a run ended whose tasks ended so."""
+    """Returns how a run ended whose tasks ended so."""
     inner = frozenset[str]().union(*(task.upstream for task in job.tasks))
     if any(result.state.failed for key, result in results.items() if key not in inner):
         return JobState.FAILED
@@ -150,7 +150,7 @@ def job_state(job: Job, results: Mapping[str, TaskResult]) -> JobState:
 
 
 def skip_state(task: Task, results: Mapping[str, TaskResult]) -> TaskState | None:
-    """Why a task does not run, None when it does, given how the tasks before it ended."""
+    """Returns why a task does not run, None when it does, from how the tasks before it ended."""
     states = [results[key].state for key in task.upstream]
     failed = any(state.failed for state in states)
     if states and all(state is TaskState.EXCLUDED for state in states):

@@ -18,11 +18,11 @@ DYNAMIC = re.compile(r"\{\{([^}]*)\}\}")
 INPUT = "input"
 
 Lookup = Callable[[str, str], Any]
-"""Gives the value of a reference (its name, where it stands). Raises: ConfigError when it is not known."""
+"""Returns the value of a reference (its name, where it stands). Raises: ConfigError when it is not known."""
 
 
 def substitute(value: Any, pattern: re.Pattern[str], lookup: Lookup, where: str) -> Any:
-    """``value`` with every reference replaced, in texts at any depth.
+    """Returns ``value`` with every reference replaced, in texts at any depth.
 
     A text that is one reference and nothing else becomes its value with the value's type; in a longer text the value
     must be a text, number or boolean. Raises: ConfigError naming ``where``.
@@ -46,7 +46,7 @@ def _in_text(text: str, pattern: re.Pattern[str], lookup: Lookup, where: str) ->
 
 
 def _scalar(value: Any, reference: str, where: str) -> str:
-    """A value within a text, as the platform writes it."""
+    """Returns a value within a text, as the platform writes it."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -57,17 +57,17 @@ def _scalar(value: Any, reference: str, where: str) -> str:
 
 
 def parameter(name: str) -> str:
-    """How ``{{…}}`` names a job parameter."""
+    """Returns how ``{{…}}`` names a job parameter."""
     return f"job.parameters.{name}"
 
 
 def result_state(task: str) -> str:
-    """How ``{{…}}`` names the way a task ended."""
+    """Returns how ``{{…}}`` names the way a task ended."""
     return f"tasks.{task}.result_state"
 
 
 def check_references(texts: Iterable[str], known: Collection[str], where: str) -> None:
-    """Raises: ConfigError for a ``{{…}}`` that is not known."""
+    """Raises ConfigError for a ``{{…}}`` that is not known."""
     for name in names_in(list(texts), DYNAMIC):
         if name not in known:
             supported = ", ".join(sorted(known)) or "none"
@@ -75,12 +75,12 @@ def check_references(texts: Iterable[str], known: Collection[str], where: str) -
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """``template`` with every ``{{…}}`` replaced; `check_references` has checked that each is known."""
+    """Returns ``template`` with every ``{{…}}`` replaced; `check_references` has checked that each is known."""
     return DYNAMIC.sub(lambda match: values[match.group(1).strip()], template)
 
 
 def names_in(value: Any, pattern: re.Pattern[str]) -> Iterator[str]:
-    """The name of every reference in the texts of ``value``, at any depth."""
+    """Yields the name of every reference in the texts of ``value``, at any depth."""
     match value:
         case str():
             yield from (name.strip() for name in pattern.findall(value))

@@ -14,7 +14,7 @@ from ticdc_lakehouse.config.document import document_of
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A mapping of the YAML of which every key is known; a key typed ``Any`` matters on the platform alone."""
+    """A mapping of the YAML of which every key is known; a key typed ``Any`` matters only on the platform."""
 
 
 _T = TypeVar("_T")
@@ -23,7 +23,7 @@ _PLACE = re.compile(r"(.*) - at (?:`key` in )?`\$\.?(.*)`", re.DOTALL)
 
 
 def read_as(kind: type[_T], values: object, where: str) -> _T:
-    """``values`` as a ``kind`` (a `Definition`, mostly). Raises: ConfigError naming ``where`` and the key."""
+    """Reads ``values`` as a ``kind`` (a `Definition`, mostly). Raises: ConfigError naming ``where`` and the key."""
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
@@ -36,8 +36,8 @@ def read_as(kind: type[_T], values: object, where: str) -> _T:
 
 
 def read_yaml(file: Path) -> dict[str, Any]:
-    """A YAML file's mapping; a date is text, as for the platform. Raises: ConfigError for what is not one, and for a
-    repeated key."""
+    """Reads a YAML file's mapping; a date is text, as for the platform. Raises: ConfigError for what is not one, and
+    for a repeated key."""
     document = document_of(file)
     if document.repeated:
         raise ConfigError(f"{file}: {'; '.join(': '.join(repeated) for repeated in document.repeated)}")
@@ -47,7 +47,7 @@ def read_yaml(file: Path) -> dict[str, Any]:
 
 
 def _plain(value: Any, where: str, around: tuple[Any, ...]) -> Any:
-    """The value with texts as keys; ``around`` are the mappings and lists that contain it."""
+    """Returns the value with texts as keys; ``around`` are the mappings and lists that contain it."""
     if any(value is each for each in around):
         raise ConfigError(f"{where}: an alias is inside what it names")
     match value:

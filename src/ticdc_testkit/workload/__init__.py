@@ -23,7 +23,7 @@ WORKLOADS: Mapping[str, tuple[str, Transactions]] = MappingProxyType(
 
 
 def workload_named(name: str) -> tuple[str, Transactions]:
-    """The workload of this name. Raises ConfigError for any other name."""
+    """Returns the workload of this name. Raises ConfigError for any other name."""
     if name not in WORKLOADS:
         raise ConfigError(f"workload: expected one of {', '.join(WORKLOADS)}, found {name!r}")
     return WORKLOADS[name]

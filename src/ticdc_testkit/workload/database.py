@@ -57,22 +57,22 @@ class Rows:
         return self._rows[key]
 
     def any_key(self, random: Random) -> Key:
-        """Some row's key; there must be one."""
+        """Returns some row's key; there must be one."""
         return random.choice(self._keys)
 
     def insert(self, **row: str | None) -> None:
-        """Add a row of all columns, in the order of the table."""
+        """Adds a row of all columns, in the order of the table."""
         self._put(self._key(row), row)
 
     def update(self, key: Key, **values: str | None) -> None:
-        """Change a row. One whose key changes is another row: the old one goes, the new one comes (wire.md 2.3)."""
+        """Changes a row. One whose key changes is another row: the old one goes, the new one comes (wire.md 2.3)."""
         row = {**self._rows[key], **values}
         if self._key(row) != key:
             self.delete(key)
         self._put(self._key(row), row)
 
     def delete(self, key: Key) -> None:
-        """Remove a row."""
+        """Removes a row."""
         self._before.setdefault(key, self._rows.pop(key))
         place, last = self._places.pop(key), self._keys.pop()
         if last != key:
@@ -80,7 +80,7 @@ class Rows:
             self._places[last] = place
 
     def commit(self) -> list[Change]:
-        """What the transaction changed, one change a key; nothing of what it left as it was."""
+        """Returns what the transaction changed, one change per key; nothing of what it left as it was."""
         touched, self._before = self._before, {}
         changes = ((before, self._rows.get(key)) for key, before in touched.items())
         return [Change(table=self.table, before=old, after=new) for old, new in changes if old != new]
@@ -106,6 +106,7 @@ class Database:
         return self.tables[table]
 
     def commit(self) -> list[Change]:
-        """The transaction's changes: deletes before updates before inserts, as tiflow sends them (wire.md 2.3)."""
+        """Returns the transaction's changes: deletes before updates before inserts, as tiflow sends them (wire.md
+        2.3)."""
         changes = [change for rows in self.tables.values() for change in rows.commit()]
         return sorted(changes, key=lambda change: _ORDER.index(change.op))

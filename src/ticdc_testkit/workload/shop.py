@@ -69,7 +69,7 @@ _NOTES = (None, "ring twice", "leave at the door\nplease", "a gift — no bill",
 
 
 def transactions(database: Database, random: Random) -> Iterator[None]:
-    """The shop opens with some goods and customers; then something happens over and over."""
+    """Opens the shop with some goods and customers; then something happens over and over."""
     for _ in range(_FIRST_GOODS):
         _new_goods(database, random)
     yield
@@ -112,7 +112,7 @@ def _sign_up(database: Database, random: Random) -> None:
 
 
 def _buy(database: Database, random: Random) -> None:
-    """A customer orders up to four things: an order, its lines, less in stock."""
+    """Lets a customer order up to four things: an order, its lines, less in stock."""
     orders, items, stock = database["orders"], database["order_items"], database["stock"]
     if len(orders) >= _MOST_ORDERS:
         _forget(database, random)
@@ -135,7 +135,7 @@ def _buy(database: Database, random: Random) -> None:
 
 
 def _go_on(database: Database, random: Random) -> None:
-    """An order is paid, sent or sent back."""
+    """Moves an order on: it is paid, sent or sent back."""
     if not len(database["orders"]):
         return
     orders, customers = database["orders"], database["customers"]
@@ -154,7 +154,7 @@ def _go_on(database: Database, random: Random) -> None:
 
 
 def _forget(database: Database, random: Random) -> None:
-    """An order goes, with its lines."""
+    """Deletes an order, with its lines."""
     if not len(database["orders"]):
         return
     (number,) = key = database["orders"].any_key(random)
@@ -172,7 +172,7 @@ def _restock(database: Database, random: Random) -> None:
 
 
 def _relabel(database: Database, random: Random) -> None:
-    """Goods get another sku, which is their key."""
+    """Changes the sku of goods, which is their key."""
     (sku,) = key = database["stock"].any_key(random)
     database["stock"].update(key, sku=f"{str(sku).partition('-')[0]}-{random.randrange(10**6):06}", labels="1")
 
@@ -204,6 +204,6 @@ def _moment(random: Random) -> datetime:
 
 
 def _wishes(random: Random) -> str | None:
-    """As TiDB prints JSON."""
+    """Returns wishes as TiDB prints JSON."""
     things = random.sample(_THINGS, random.randrange(4))
     return json.dumps({"colour": random.choice(("red", "grün", None)), "things": things}, ensure_ascii=False)

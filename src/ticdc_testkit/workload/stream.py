@@ -22,7 +22,7 @@ from ticdc_testkit.workload.database import Change, Database
 START_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: the streams' own time, so that the same seed gives the same bytes on any day."""
 SCHEMA_VERSION = int(first_of(START_MS))
-"""Of all tables: they never change."""
+"""The schema version of all tables: they never change."""
 WATERMARK_MS = 1000
 """A watermark comes about once a second (wire.md 2.1)."""
 _LONGEST_PAUSE_MS = 100
@@ -39,7 +39,8 @@ class Dispatch(StrEnum):
 
 
 def partition_of(row: RowChange, rule: Dispatch, partitions: int) -> int:
-    """The row's partition. Key values that are texts or whole numbers are hashed as TiCDC does, NULL as the new one."""
+    """Returns the row's partition. Key values that are texts or whole numbers are hashed as TiCDC does, NULL as the new
+    one."""
     image = row.before if row.after is None else row.after
     checksum = crc32(f"{row.database}{row.table}".encode())
     if rule is Dispatch.INDEX_VALUE and image is not None:
@@ -64,12 +65,12 @@ class Changefeed:
     partitions: int = 1
     dispatch: Dispatch = Dispatch.INDEX_VALUE
     creates: bool = True
-    """Whether the stream begins with CREATE DATABASE and CREATE TABLE; else the tables existed before it."""
+    """True if the stream begins with CREATE DATABASE and CREATE TABLE; else the tables existed before it."""
     seed: int = 0
 
     @property
     def has_watermarks(self) -> bool:
-        """Whether the options let the protocol send watermarks."""
+        """True if the options let the protocol send watermarks."""
         return has_watermarks(self.protocol, self.options)
 
 
@@ -90,7 +91,7 @@ class Interval:
 
 
 def intervals(feed: Changefeed, rows: int, database: Database | None = None) -> Iterator[Interval]:
-    """The stream up to the transaction with which it has ``rows`` row changes, and a watermark behind it.
+    """Yields the stream up to the transaction with which it has ``rows`` row changes, and a watermark behind it.
 
     ``database`` may be an empty one of the workload's schema; it then holds the tables as of the last watermark given.
     Raises ConfigError for an unknown workload, and for what the protocol cannot carry.
@@ -124,24 +125,24 @@ class _Clock:
         self._random = Random(seed)
 
     def next(self) -> Tso:
-        """A later time, for a commit."""
+        """Returns a later time, for a commit."""
         self._now += self._random.randint(1, _LONGEST_PAUSE_MS)
         return first_of(self._now)
 
     @property
     def second_is_over(self) -> bool:
-        """Whether a watermark is due."""
+        """True if a watermark is due."""
         return self._now >= self._second + WATERMARK_MS
 
     def next_second(self) -> Tso:
-        """The time of a watermark: after all commits so far."""
+        """Returns the time of a watermark: after all commits so far."""
         self._now += 1
         self._second = self._now
         return first_of(self._now)
 
 
 def _opening(feed: Changefeed, schema: str, database: Database, clock: _Clock) -> list[_Sent]:
-    """What comes before the first row: DDLs, and for Simple the schemas of the tables."""
+    """Returns what comes before the first row: DDLs, and for Simple the schemas of the tables."""
     everywhere = range(feed.partitions)
     ddls = [*_ddls(schema, database, clock)] if feed.creates else []
     told_ddl = [0] if feed.protocol == "canal_json" else everywhere  # wire.md 2.4
@@ -180,7 +181,7 @@ def _bootstrap(table: Table) -> Bootstrap:
 
 @cache
 def columns_of(table: Table) -> tuple[Column, ...]:
-    """The table's columns as its rows describe them: ENUM and SET by number."""
+    """Returns the table's columns as its rows describe them: ENUM and SET by number."""
     numbered = (Family.ENUM, Family.SET)
     return tuple(replace(c, by="index") if parse_type(c.type).family in numbered else c for c in table.described)
 

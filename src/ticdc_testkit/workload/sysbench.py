@@ -25,8 +25,8 @@ SCHEMA = "USE `sbtest`;\n" + "".join(_TABLE.format(number=number) for number in 
 
 
 def transactions(database: Database, random: Random) -> Iterator[None]:
-    """``prepare``, then ``run``: an index update, another update, and a row that is deleted and inserted again, which
-    TiCDC sends as an update (wire.md 8.11)."""
+    """Runs ``prepare``, then ``run``: an index update, another update, and a row that is deleted and inserted again,
+    which TiCDC sends as an update (wire.md 8.11)."""
     for rows in database.tables.values():
         for first in range(1, _ROWS + 1, _LOADED_AT_ONCE):
             for number in range(first, first + _LOADED_AT_ONCE):
@@ -48,5 +48,5 @@ def _insert(rows: Rows, number: str, random: Random) -> None:
 
 
 def _digits(random: Random, groups: int) -> str:
-    """Groups of eleven digits, as sysbench fills its texts."""
+    """Returns groups of eleven digits, as sysbench fills its texts."""
     return "-".join(f"{random.randrange(10**11):011}" for _ in range(groups))

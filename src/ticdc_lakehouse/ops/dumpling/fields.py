@@ -64,6 +64,7 @@ class RowLines:
         return text
 
 
+# Without slots: cached_property keeps its value in the instance's __dict__.
 @dataclass(frozen=True)
 class _Rows:
     dialect: Dialect

@@ -78,6 +78,7 @@ def _mysql_text(column: ColumnDefinition, form: BinaryForm) -> Column:
     return number.alias(column.name)
 
 
+# Without slots: cached_property keeps its value in the instance's __dict__.
 @dataclass(frozen=True, kw_only=True)
 class RowReader:
     """Reads the files of one table, in a Python worker."""

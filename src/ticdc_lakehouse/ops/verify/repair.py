@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -17,12 +17,10 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import views
-from ticdc_lakehouse.gold.alter_table import stored_key_sql
 from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.overrides import REPAIR, override_row
-from ticdc_lakehouse.gold.state import publish
+from ticdc_lakehouse.gold.publication import publish_versions
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, Identity, append
 from ticdc_lakehouse.ops.load import typed_rows
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable
@@ -32,6 +30,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.sql.key_text import stored_key_sql
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_column
 from ticdc_lakehouse.tidb.session import Snapshot, Source, text_of
@@ -66,7 +65,9 @@ def repair(
         _check_published(lake, each)
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     with closing(commits):
-        versions = {each.name: _merge(commits, config, sessions(each.state.applied_tso), each) for each in repairs}
+        versions = {
+            each.state.data: _merge(commits, config, sessions(each.state.applied_tso), each) for each in repairs
+        }
     _publish(lake, config, before, commits.run, repairs, versions)
 
 
@@ -146,7 +147,7 @@ def _publish(
     before: Published,
     run: str,
     repairs: Sequence[Repair],
-    versions: dict[TableName, int],
+    versions: dict[str, int],
 ) -> None:
     identity, now = Identity(config.feed, before.number + 1, run), datetime.now(UTC)
     append(
@@ -157,7 +158,4 @@ def _publish(
             for w in repairs
         ],
     )
-    tables = {name: replace(state, version=versions.get(name, state.version)) for name, state in before.tables.items()}
-    views.mark_stale(lake, config.feed)
-    publish(lake, config.feed, before, replace(before, tables=tables), (), 0, run=run)
-    views.refresh(lake, config)
+    publish_versions(lake, config, before, versions, run=run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -12,20 +12,19 @@ from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.eventual import purge
+from ticdc_lakehouse.gold.interrupted_run import ResumePoint, resume
 from ticdc_lakehouse.gold.irregular import first_irregular
 from ticdc_lakehouse.gold.key_range import remember_new
 from ticdc_lakehouse.gold.learned_defaults import fills
-from ticdc_lakehouse.gold.live_commits import Commit, Commits, commits_since, own_version, restore
-from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished, live_name
+from ticdc_lakehouse.gold.live_commits import own_version
+from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished
 from ticdc_lakehouse.gold.merge import changes_sql, first_rows, merge
 from ticdc_lakehouse.gold.plain_bytes import first_unquoted_sql, unquoted_point
+from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
-from ticdc_lakehouse.gold.staging import may_stop
 from ticdc_lakehouse.gold.state import check_is_newest
 from ticdc_lakehouse.log import log
-from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.plan_builder import unsupported_ddl
-from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.window import BlockingPoint, earliest
@@ -33,56 +32,28 @@ from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import Mode, OnIrregular
 from ticdc_lakehouse.schema.computed_default import pending_columns, settled
 from ticdc_lakehouse.schema.definition import PendingDefault, Table
-from ticdc_lakehouse.tidb.session import Sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoldRun:
-    """One run of gold at work on live tables."""
-
-    lake: Lake
-    config: GoldConfig
-    commits: Commits
-    names: Mapping[str, str]
-    """Stable id to name of the live tables that are published, or about to be out of an export."""
-    number: int = 0
-    """Of the published window on which it began."""
-    source: Sessions | None = None
-    """Sessions in TiDB, for rows that no message has whole."""
-    undisturbed: bool = False
-    """Whether this process wrote the published state and nothing failed since: then no run has died on a live table, or
-    the first commit to it shows that one has (`own_version`)."""
-
-    def live(self, plan: TablePlan, data: str) -> str:
-        """The name of a plan's live table until the window is published. One whose name another table has now is made
-        under its id."""
-        if data in self.names or (plan.state is not None and plan.state.version >= 0):
-            return live_name(self.names, data)
-        if plan.dropped_at is not None:
-            return dropped_name(data)
-        return data if plan.view in self.names.values() else plan.view
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class IncompleteStep:
     """Why a step was not done, or not whole."""
 
     point: BlockingPoint
-    first: int
+    first_missing: int
     """commit_ts of the first change that is not in."""
 
 
-def ddl_stop(step: AlterRows | ExchangeRows, reason: str) -> Stop:
+def _incomplete_ddl(step: AlterRows | ExchangeRows, reason: str) -> IncompleteStep:
     """Blocks the table at a DDL that cannot be followed, for a reason."""
     point = BlockingPoint(tso=step.commit_ts, stop=unsupported_ddl(step.commit_ts, step.query, reason))
-    return Stop(point=point, first=step.commit_ts)
+    return IncompleteStep(point=point, first_missing=step.commit_ts)
 
 
-def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> PlannedTable:
-    """The table as it was published, or as a run that died left it after a DDL. ``alone``: no other table takes part in
-    its steps."""
+def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> TableExecution:
+    """Returns the execution of a plan, before its first step: the table is as it was published, or as a run that died
+    left it after a DDL. ``alone``: no other table takes part in its steps."""
     version = -1 if plan.state is None else plan.state.version
-    table = PlannedTable(
+    table = TableExecution(
         run=run,
         plan=plan,
         data=start.data,
@@ -92,12 +63,12 @@ def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> P
         tso=start.empty_at,
     )
     if version >= 0 and any(map(_writes, plan.steps)) and not run.undisturbed:
-        table.resume(alone=alone)
+        table.continue_from(resume(run, plan, table.name, alone=alone))
     return table
 
 
 @dataclass(slots=True, kw_only=True)
-class PlannedTable:
+class TableExecution:
     """A live table on its way through the steps of its plan."""
 
     run: GoldRun
@@ -117,30 +88,14 @@ class PlannedTable:
     done: list[Step] = field(default_factory=list)
     learned: set[PendingDefault] = field(default_factory=set)
     """Values of old rows that became known on the way: the plan's definitions have them as pending."""
-    stop: Stop | None = None
+    incomplete: IncompleteStep | None = None
+    """The step at which the table is blocked; no later one is done."""
 
-    def resume(self, *, alone: bool) -> None:
-        """Go on from what a run that died did, or put the table back to its published version."""
-        state, feed = self.plan.state, self.run.config.feed
-        assert state is not None
-        newest, commits = commits_since(self.run.lake, self.name, self.version)
-        restored = [
-            at for at, commit in enumerate(commits) if (commit.feed, commit.restored_to) == (feed, self.version)
-        ]
-        commits = commits[restored[-1] + 1 :] if restored else commits
-        done = steps_done(self.plan, commits, feed) if alone and self._goes_through() else None
-        if done is None and commits:
-            restore(self.run.commits.at(state.applied_tso), self.name, self.version)
-            newest = own_version(self.run.lake, self.name, newest, self.run.commits.run)
-        self.version = newest
-        for step in self.plan.steps[: done or 0]:
+    def continue_from(self, point: ResumePoint) -> None:
+        """Begins after the steps that an interrupted run has done."""
+        self.version = point.version
+        for step in point.done:
             self._finish(step)
-
-    def _goes_through(self) -> bool:
-        """Whether the plan's rows are merged in any case: no row may block the table before what a dead run merged."""
-        config = self.run.config
-        rows = (step for step in self.plan.steps if isinstance(step, MergeRows))
-        return config.mode is Mode.WATERMARKS and not any(may_stop(config, step) for step in rows)
 
     def _finish(self, step: Step) -> None:
         match step:
@@ -150,15 +105,16 @@ class PlannedTable:
         self.done.append(step)
 
     def apply(self, step: MergeRows | AlterRows) -> None:
-        """Do one step, or as much of it as can be done."""
-        if self.stop is not None or any(step is done for done in self.done):
+        """Does one step, or as much of it as can be done: ``incomplete`` is set if that is not all of it. Does nothing
+        if the step is done already, or one before it is incomplete."""
+        if self.incomplete is not None or any(step is done for done in self.done):
             return
         match step:
             case MergeRows() if step.groups:
-                self.stop = self._merge_rows(self._learn(step))
+                self.incomplete = self._merge_rows(self._learn(step))
             case AlterRows() if self.version >= 0:
-                self.stop = self._alter(replace(step, table=settled(step.table, self.learned)))
-        if self.stop is None:
+                self.incomplete = self._alter(replace(step, table=settled(step.table, self.learned)))
+        if self.incomplete is None:
             self._finish(step)
 
     def _learn(self, rows: MergeRows) -> MergeRows:
@@ -172,8 +128,8 @@ class PlannedTable:
             return rows
         learned = {effect.column.pending for effect in effects if effect.column.pending is not None}
         rows = replace(rows, table=settled(rows.table, learned))
-        stop = self._alter(AlterRows(commit_ts=rows.after, query="", effects=effects, table=rows.table))
-        assert stop is None, "a learned value needs no conversion"
+        incomplete = self._alter(AlterRows(commit_ts=rows.after, query="", effects=effects, table=rows.table))
+        assert incomplete is None, "a learned value needs no conversion"
         self.learned |= learned
         names = ", ".join(effect.column.name for effect in effects)
         log("gold", "default learned", feed=config.feed, table=rows.table.name, tso=rows.after, columns=names)
@@ -187,23 +143,24 @@ class PlannedTable:
 
     def end_exchange(self, step: ExchangeRows, reason: str | None) -> None:
         """Rows were exchanged, or were not for a reason."""
-        if self.stop is not None:
+        if self.incomplete is not None:
             return
         if reason is None:
             self.written = True
             self._finish(step)
         else:
-            self.stop = ddl_stop(step, reason)
+            self.incomplete = _incomplete_ddl(step, reason)
 
     def end(self) -> TablePlan:
-        """The plan as far as it was done. A table without a row is made now, and ``version`` is its newest one."""
+        """Returns the plan as far as it was done. From then on the table is there, also without a row, and ``version``
+        is its newest one."""
         self._create_if_missing()
         self._read_version()
         if self.created and self.run.lake.root is None:  # no lock kept another run from making it anew
             own_version(self.run.lake, self.name, -1, self.run.commits.run)
-        return self.plan if self.stop is None else _done_part(self.plan, self.done, self.stop)
+        return self.plan if self.incomplete is None else _done_part(self.plan, self.done, self.incomplete)
 
-    def _merge_rows(self, rows: MergeRows) -> Stop | None:
+    def _merge_rows(self, rows: MergeRows) -> IncompleteStep | None:
         """Merge rows up to the first that the table must not take."""
         with self._whole(rows) as (whole, unread):
             point = self._unmergeable(whole, unread)
@@ -217,7 +174,9 @@ class PlannedTable:
         if earlier is not None:
             return earlier
         stop = replace(point.stop, needs_override=late)
-        return Stop(point=BlockingPoint(tso=max(point.tso, rows.after), stop=stop), first=point.tso + 1)
+        return IncompleteStep(
+            point=BlockingPoint(tso=max(point.tso, rows.after), stop=stop), first_missing=point.tso + 1
+        )
 
     def _whole(self, rows: MergeRows) -> AbstractContextManager[tuple[MergeRows, BlockingPoint | None]]:
         """The step with the rows whole that are to be read from TiDB, and the point before the first that cannot be."""
@@ -257,13 +216,13 @@ class PlannedTable:
         (first,) = lake.spark.sql(first_unquoted_sql(rows, changes)).collect()[0]
         return None if first is None else unquoted_point(rows, first)
 
-    def _alter(self, step: AlterRows) -> Stop | None:
+    def _alter(self, step: AlterRows) -> IncompleteStep | None:
         self._read_version()
         lake, config = self.run.commits.at(step.commit_ts), self.run.config
         try:
             self._commit(lake, lambda: alter(lake, config, self.name, step, self.version))
         except ApplyError as error:
-            return ddl_stop(step, str(error))
+            return _incomplete_ddl(step, str(error))
         return None
 
     def _commit(self, lake: Lake, commit: Callable[[], object]) -> None:
@@ -293,15 +252,15 @@ class PlannedTable:
         self.version, self.created = 0, True
 
 
-def _done_part(plan: TablePlan, done: list[Step], stop: Stop) -> TablePlan:
+def _done_part(plan: TablePlan, done: list[Step], incomplete: IncompleteStep) -> TablePlan:
     """The plan as far as it was done."""
-    through = stop.point.tso
+    through = incomplete.point.tso
     return replace(
         plan,
         through=through,
         ddls=tuple(step.query for step in done if not isinstance(step, MergeRows) and step.commit_ts == through),
-        stop=stop.point.stop,
-        new_definitions=tuple(definition for definition in plan.new_definitions if definition.commit_ts < stop.first),
+        stop=incomplete.point.stop,
+        new_definitions=tuple(d for d in plan.new_definitions if d.commit_ts < incomplete.first_missing),
     )
 
 
@@ -322,28 +281,3 @@ def merges_rows(step: Step) -> bool:
 
 def _writes(step: Step) -> bool:
     return not isinstance(step, MergeRows) or merges_rows(step)
-
-
-def steps_done(plan: TablePlan, commits: Sequence[Commit], feed: str) -> int | None:
-    """How many of a plan's steps the commits of runs that died have done for good: those up to their last DDL. Rows
-    merged after it are merged again, which changes nothing.
-
-    None if the table must go back to its published version: something else was written, or more than the plan does.
-    """
-    done = 0
-    for commit in commits:
-        if commit.feed != feed or commit.tso is None or commit.tso > plan.through:
-            return None
-        if commit.merged:
-            continue
-        later = (number for number, step in enumerate(plan.steps) if number >= done and _follows(step, commit.tso))
-        found = next(later, None)
-        if found is None:
-            return None
-        done = found + 1
-    replayed = any(isinstance(step, MergeRows) and step.replayed for step in plan.steps[:done])
-    return None if replayed else done
-
-
-def _follows(step: Step, tso: int) -> bool:
-    return isinstance(step, AlterRows) and step.commit_ts == tso

@@ -1,0 +1,55 @@
+"""The rows of a live table on their way through the effects of a DDL: a query that each effect wraps in another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold.merge import KEY
+from ticdc_lakehouse.planning.steps import AlterRows
+from ticdc_lakehouse.sql.key_text import stored_key_sql
+from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlteredRows:
+    """The rows of a live table on their way through the effects of a DDL: a query, and the names of its columns."""
+
+    query: str
+    columns: tuple[str, ...]
+    same: bool = True
+    """Whether no stored value has changed yet: columns without one may have come, and columns may have gone."""
+
+    def select(self, expressions: dict[str, str], *, columns: Sequence[str] | None = None) -> AlteredRows:
+        """The rows with other expressions for some of their columns."""
+        names = self.columns if columns is None else tuple(columns)
+        listed = ", ".join(f"{expressions.get(name, quoted(name))} AS {quoted(name)}" for name in names)
+        return AlteredRows(query=f"SELECT {listed} FROM ({self.query})", columns=names, same=False)
+
+    def where(self, condition: str) -> AlteredRows:
+        """The rows for which the condition holds."""
+        return replace(self, query=f"SELECT * FROM ({self.query}) WHERE {condition}", same=False)
+
+
+def has_irregular(lake: Lake, rows: str, name: str) -> bool:
+    """True if one of the rows has an irregular value in the column."""
+    # No WHERE: see `column_conversion._check`.
+    found = lake.spark.sql(f"SELECT bool_or(map_contains_key({IRREGULAR}, {literal(name)})) AS found FROM ({rows})")
+    return bool(found.collect()[0]["found"])
+
+
+def assigned(typed: TypedColumn, text: str, time_zone: str) -> dict[str, str]:
+    """The expressions that give a column the value of a text; what its type cannot hold goes to the irregular."""
+    value = typed.sql(text, time_zone)
+    name = literal(typed.name)
+    others = f"map_filter(coalesce({IRREGULAR}, map()), (k, v) -> k <> {name})"
+    lost = f"CASE WHEN {value} IS NULL AND {text} IS NOT NULL THEN map_concat({others}, map({name}, {text}))"
+    rest = f"WHEN map_contains_key({IRREGULAR}, {name}) THEN {others} ELSE {IRREGULAR} END"
+    return {typed.name: value, IRREGULAR: f"{lost} {rest}"}
+
+
+def rekey(rows: AlteredRows, step: AlterRows, time_zone: str) -> AlteredRows:
+    """The rows with new keys: a row's key is made of the texts of its key columns, as the wire would write it."""
+    return rows.select({KEY: stored_key_sql(step.table, time_zone)})

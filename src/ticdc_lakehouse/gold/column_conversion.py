@@ -1,0 +1,155 @@
+"""Stored values of a column whose type an ALTER TABLE changed, converted as TiDB converts them (`type_conversion`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ticdc_codec.errors import ApplyError
+from ticdc_codec.mysql_type import Family
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular, rekey
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.steps import AlterRows
+from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.sql.key_text import check_digits
+from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time, zeros
+from ticdc_lakehouse.sql.typed_columns import (
+    IRREGULAR,
+    TypedColumn,
+    filled_time_sql,
+    stored_text_sql,
+    typed_column,
+    value_text_sql,
+)
+from ticdc_lakehouse.sql.value_range import is_value_sql
+
+_MOMENTS = (Family.DATETIME, Family.TIMESTAMP)
+_FIRST, _LAST = "TIMESTAMP'1970-01-01 00:00:01Z'", "TIMESTAMP'2038-01-19 03:14:07.999999Z'"
+"""What a TIMESTAMP can be."""
+
+
+def convert_column(
+    lake: Lake,
+    config: GoldConfig,
+    rows: AlteredRows,
+    before: ColumnDefinition,
+    after: ColumnDefinition,
+    step: AlterRows,
+) -> AlteredRows:
+    """The column with converted values. One that has none may become whatever TiDB allows."""
+    try:
+        return _convert(lake, config, rows, before, after, step)
+    except ApplyError:
+        if _has_values(lake, rows.query, before.name):
+            raise
+        return rows.select({after.name: f"CAST(NULL AS {typed_column(after).spark_type})"})
+
+
+def _has_values(lake: Lake, rows: str, name: str) -> bool:
+    found = lake.spark.sql(f"SELECT count({quoted(name)}) AS found FROM ({rows})").collect()[0]["found"]
+    return bool(found) or has_irregular(lake, rows, name)
+
+
+def _convert(
+    lake: Lake,
+    config: GoldConfig,
+    rows: AlteredRows,
+    before: ColumnDefinition,
+    after: ColumnDefinition,
+    step: AlterRows,
+) -> AlteredRows:
+    """The column with converted values; a type that the lake keeps in the same way only changes its comment."""
+    zone = _conversion_zone(config, before, after)
+    before = _with_all_digits(before)
+    old, new = typed_column(before), typed_column(after)
+    text = stored_text_sql(old, zone)
+    converted = _converted_sql(before, after, text)
+    if after.type.family is Family.TIMESTAMP and has_session_time(before.type, after.type):
+        converted = _instant_sql(new, converted, zone)
+    in_key = fold(after.name) in {fold(name) for name in step.table.key}
+    if converted == text and (old.spark_type, before.type.family) == (new.spark_type, after.type.family):
+        if is_value_sql(before.type, after.type, text) != "true":
+            _check(lake, rows.query, (before, new), text, converted, zone)
+        # The key's texts stay as the wire wrote them, but for numbers of ENUM and SET and for digits of moments.
+        kept = _more_digits(rows, before, after)
+        moved = in_key and (kept is not rows or after.type.elements or not before.sized)
+        return rekey(kept, step, config.time_zone) if moved else kept
+    _check(lake, rows.query, (before, new), text, converted, zone)
+    rows = rows.select(assigned(new, converted, zone))
+    return rekey(rows, step, config.time_zone) if in_key else rows
+
+
+def _conversion_zone(config: GoldConfig, before: ColumnDefinition, after: ColumnDefinition) -> str:
+    """The zone of the wall-clock times that TiDB converts. Raises ApplyError if they depend on one that is unknown."""
+    if before.type.family is after.type.family is Family.TIMESTAMP:
+        return "UTC"  # instants, which no zone leaves out or has twice
+    if not has_session_time(before.type, after.type):
+        return config.time_zone
+    if config.ddl_time_zone is None:
+        raise ApplyError(
+            f"column {before.name}: what {before.type.text} becomes as {after.type.text} depends on the time zone of "
+            "the session that ran the DDL: give it as gold.ddl_time_zone, and resume the table"
+        )
+    return config.ddl_time_zone
+
+
+def _instant_sql(timestamp: TypedColumn, text: str, zone: str) -> str:
+    """The text of a wall-clock time that a TIMESTAMP can be in the zone; NULL of others, of which TiDB makes something
+    else without strict mode: in an hour that the zone leaves out, before 1970 or after 2038."""
+    instant = timestamp.sql(text, zone)
+    is_there = f"left({value_text_sql(timestamp, instant, zone)}, 19) = left({text}, 19)"
+    fits = f"{is_there} AND {instant} BETWEEN {_FIRST} AND {_LAST}"
+    return f"CASE WHEN {text} LIKE '0000-00-00%' OR ({fits}) THEN {text} END"
+
+
+def _with_all_digits(column: ColumnDefinition) -> ColumnDefinition:
+    """A moment of whose type messages tell no digits may have all that there can be."""
+    return replace(column, type=replace(column.type, size=(6,))) if column.has_unknown_digits else column
+
+
+def _converted_sql(before: ColumnDefinition, after: ColumnDefinition, text: str) -> str:
+    """`converted_sql`, also of values of which only their texts tell the digits after the point."""
+    kinds = before.type.family, after.type.family
+    if not before.sized and kinds == (Family.TIME, Family.TIME):
+        return filled_time_sql(text, after.type.digits)
+    if kinds[1] is Family.TEXT:
+        check_digits(before)
+    if not has_session_time(before.type, after.type):
+        return converted_sql(before.type, after.type, text)
+    had, has = as_wall_clock(before.type), as_wall_clock(after.type)
+    more = had.family is has.family and had.digits < has.digits
+    return f"concat({text}, {zeros(had.digits, has.digits)})" if more else converted_sql(had, has, text)
+
+
+def _more_digits(rows: AlteredRows, before: ColumnDefinition, after: ColumnDefinition) -> AlteredRows:
+    """Moments are stored with all digits that a type can have; texts of those that are none get the new type's."""
+    had, has = before.type.digits, after.type.digits
+    if before.type.family not in _MOMENTS or had == has:
+        return rows
+    name = literal(before.name)
+    texts = (
+        f"transform_values({IRREGULAR}, (k, v) -> CASE WHEN k = {name} THEN concat(v, {zeros(had, has)}) ELSE v END)"
+    )
+    return rows.select(
+        {IRREGULAR: f"CASE WHEN map_contains_key({IRREGULAR}, {name}) THEN {texts} ELSE {IRREGULAR} END"}
+    )
+
+
+def _check(
+    lake: Lake, rows: str, change: tuple[ColumnDefinition, TypedColumn], text: str, converted: str, time_zone: str
+) -> None:
+    """A value that is too large for the new type is lost as well: without strict mode TiDB makes another of it."""
+    before, new = change
+    after = new.definition
+    value = converted if new.has_dates else new.sql(converted, time_zone)
+    kept = f"abs({value}) < double('Infinity')" if new.spark_type in ("FLOAT", "DOUBLE") else f"{value} IS NOT NULL"
+    gone = f"{text} IS NOT NULL AND NOT coalesce({kept} AND {is_value_sql(before.type, after.type, converted)}, false)"
+    # No WHERE: Spark would put it below the conversions of columns before, and write out each of them many times.
+    example = lake.spark.sql(f"SELECT min({text}) FILTER (WHERE {gone}) AS text FROM ({rows})").collect()[0]
+    if example["text"] is not None:
+        raise ApplyError(
+            f"column {before.name}: the value {example['text']!r} cannot be converted from {before.type.text} to "
+            f"{after.type.text} as TiDB did it"
+        )

@@ -1,0 +1,73 @@
+"""What an interrupted run left of a live table: the next run goes on from it, or puts the table back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ticdc_lakehouse.gold.live_commits import Commit, commits_since, own_version, restore
+from ticdc_lakehouse.gold.run import GoldRun
+from ticdc_lakehouse.gold.staging import may_stop
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.steps import AlterRows, MergeRows, Step
+from ticdc_lakehouse.planning.window_plan import TablePlan
+from ticdc_lakehouse.policy import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumePoint:
+    """Where a run goes on with a live table."""
+
+    version: int
+    """The newest version of the table."""
+    done: tuple[Step, ...]
+    """The first steps of the plan, which runs that died have done."""
+
+
+def resume(run: GoldRun, plan: TablePlan, name: str, *, alone: bool) -> ResumePoint:
+    """Keeps what a run that died did, or puts the live table back to its published version. Returns the version that
+    the table is at then, and the steps of the plan that are done.
+
+    ``alone``: no other table takes part in the plan's steps.
+    """
+    state, feed = plan.state, run.config.feed
+    assert state is not None
+    newest, commits = commits_since(run.lake, name, state.version)
+    restored = [at for at, commit in enumerate(commits) if (commit.feed, commit.restored_to) == (feed, state.version)]
+    commits = commits[restored[-1] + 1 :] if restored else commits
+    done = count_done_steps(plan, commits, feed) if alone and _merges_all_rows(run.config, plan) else None
+    if done is None and commits:
+        restore(run.commits.at(state.applied_tso), name, state.version)
+        newest = own_version(run.lake, name, newest, run.commits.run)
+    return ResumePoint(version=newest, done=plan.steps[: done or 0])
+
+
+def _merges_all_rows(config: GoldConfig, plan: TablePlan) -> bool:
+    """True if the plan's rows are merged in any case: no row may block the table before what a dead run merged."""
+    rows = (step for step in plan.steps if isinstance(step, MergeRows))
+    return config.mode is Mode.WATERMARKS and not any(may_stop(config, step) for step in rows)
+
+
+def count_done_steps(plan: TablePlan, commits: Sequence[Commit], feed: str) -> int | None:
+    """How many of a plan's steps the commits of runs that died have done for good: those up to their last DDL. Rows
+    merged after it are merged again, which changes nothing.
+
+    None if the table must go back to its published version: something else was written, or more than the plan does.
+    """
+    done = 0
+    for commit in commits:
+        if commit.feed != feed or commit.tso is None or commit.tso > plan.through:
+            return None
+        if commit.merged:
+            continue
+        later = (number for number, step in enumerate(plan.steps) if number >= done and _is_ddl_at(step, commit.tso))
+        found = next(later, None)
+        if found is None:
+            return None
+        done = found + 1
+    replayed = any(isinstance(step, MergeRows) and step.replayed for step in plan.steps[:done])
+    return None if replayed else done
+
+
+def _is_ddl_at(step: Step, tso: int) -> bool:
+    return isinstance(step, AlterRows) and step.commit_ts == tso
