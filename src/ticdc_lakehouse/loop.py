@@ -9,7 +9,7 @@ publish on top of a state that the loop has left behind by then, and be refused 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,6 +28,7 @@ from ticdc_lakehouse.gold.maintenance import Maintained, last_maintained
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.schema.names import texts_of
+from ticdc_lakehouse.tidb.session import Secret
 
 _LEAST_BETWEEN_TRIES = 1.0
 """Seconds from which the pauses of a feed that fails grow, where rounds follow each other at once."""
@@ -192,27 +193,45 @@ def rounds(
 
 def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
     """Runs the loop of a notebook's widgets: ``feeds`` (a JSON list), ``every_seconds``, ``rounds`` (empty: forever),
-    ``maintain_every_hours`` (empty: never). Prints a line for each round of each feed.
+    ``maintain_every_hours`` (empty: never). Prints a line for each round of each feed, and for a feed that cannot begin
+    since its file is wrong: the others go on.
 
-    Raises ConfigError for a widget or feed file that is wrong, without a feed, and where the last round of a feed
-    failed.
+    Raises ConfigError for a widget that is wrong, without a feed that can begin, and in the end where one could not or
+    its last round failed.
     """
     configure_unless_done()
     widgets = dbutils.widgets.getAll()
     feeds = job_parameters.names(widgets, "feeds")
     if not feeds:
         raise ConfigError("parameter feeds: expected the name of a feed or more, found none")
-    runs = [Run.from_parameters(spark, {**widgets, "feed": feed}, dbutils.secrets.get) for feed in feeds]
     every, count = job_parameters.seconds(widgets, "every_seconds"), job_parameters.number(widgets, "rounds")
     hours = job_parameters.number(widgets, "maintain_every_hours", least=1)
+    runs, not_begun = _runs(spark, widgets, feeds, dbutils.secrets.get)
+    if not runs:
+        raise ConfigError("\n".join(not_begun))
+    for line in not_begun:
+        print(line, flush=True)
     last: dict[str, Round | FailedRound] = {}
     for done in rounds(runs, every, count, maintain_every=None if hours is None else timedelta(hours=hours)):
         print(event_text(done), flush=True)
         if isinstance(done, Round | FailedRound):
             last[done.feed] = done
-    failed = [done for done in last.values() if isinstance(done, FailedRound)]
-    if failed:
-        raise ConfigError("\n".join(map(event_text, failed)))
+    failed = [event_text(done) for done in last.values() if isinstance(done, FailedRound)]
+    if not_begun or failed:
+        raise ConfigError("\n".join([*not_begun, *failed]))
+
+
+def _runs(
+    spark: SparkSession, widgets: Mapping[str, str], feeds: Sequence[str], secret: Secret
+) -> tuple[list[Run], list[str]]:
+    """Returns the runs of the feeds, and a line for each feed that cannot begin."""
+    runs, not_begun = [], []
+    for feed in feeds:
+        try:
+            runs.append(Run.from_parameters(spark, {**widgets, "feed": feed}, secret))
+        except ConfigError as error:
+            not_begun.append(f"{feed}: FAILED, not begun: {error}")
+    return runs, not_begun
 
 
 def event_text(done: LoopEvent) -> str:

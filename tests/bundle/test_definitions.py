@@ -156,26 +156,28 @@ def test_no_principal_is_empty(bundle: Bundle) -> None:
             assert grant["privileges"]
 
 
-def test_the_platform_gets_the_notebooks_and_feeds_alone() -> None:
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    excluded = {path for pattern in MAIN["sync"]["exclude"] for path in ROOT.glob(pattern.replace("**", "**/*"))}
-    synced = {path for path in tracked if ROOT / path not in excluded}
-    assert {path.partition("/")[0] for path in synced} == {
-        ".gitignore",
-        "LICENSE",
-        "databricks.yml",
-        "notebooks",
-        "resources",
-    }
+def test_a_deployment_uploads_the_notebooks_and_resources_only() -> None:
+    assert MAIN["sync"] == {"paths": ["notebooks", "resources"]}
 
 
-def test_sync_and_include_patterns_match_something() -> None:
-    for pattern in (*MAIN["include"], *MAIN["sync"]["exclude"]):
+def test_the_feeds_are_below_a_folder_that_is_uploaded() -> None:
+    roots = {path.name: re.findall(r"\$\{workspace.file_path\}/(\S+)", path.read_text("utf-8")) for path in RESOURCES}
+    assert {root for found in roots.values() for root in found} == {"resources/feeds"}
+    assert (ROOT / "resources" / "feeds").is_dir()
+
+
+def test_sync_paths_are_folders_and_include_patterns_match_something() -> None:
+    for path in MAIN["sync"]["paths"]:
+        assert (ROOT / path).is_dir(), path
+    for pattern in MAIN["include"]:
         assert any(path.is_file() for path in ROOT.glob(pattern.replace("**", "**/*"))), pattern
 
 
-def test_the_feeds_are_synced() -> None:
-    assert not any(pattern.startswith(("resources", "notebooks")) for pattern in MAIN["sync"]["exclude"])
+def test_git_ignores_an_export_and_the_result_of_a_query() -> None:
+    paths = ["export/crm.orders.000000000.sql", "export-2025/metadata", "report.csv", "report.html"]
+    command = ["git", "check-ignore", "--no-index", *paths]
+    ignored = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    assert ignored == paths
 
 
 def test_the_bundle_contains_no_secret_and_no_machine() -> None:

@@ -298,6 +298,13 @@ def test_a_notebook_is_looked_for_here_then_in_the_project(tmp_path: Path, monke
     assert notebook_named("notebooks/gold/apply.py", PROJECT).path == PROJECT / "notebooks/gold/apply.py"
 
 
+def test_a_notebook_that_only_reads_makes_no_lake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--project", str(PROJECT), "--lake", str(tmp_path / "wrong")]
+    assert main(["run", "notebooks/gold/as_of.py", "--feed", "shop_craft", *place]) == 2
+    assert f"{tmp_path / 'wrong'}: expected a lake, found none" in capsys.readouterr().err
+    assert not (tmp_path / "wrong").exists()
+
+
 def test_a_folder_without_databricks_yml_is_no_project(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"expected a folder with databricks\.yml"):
         project_root(argparse.Namespace(project=tmp_path))
@@ -319,6 +326,14 @@ def test_a_lake_that_delta_rs_reads_elsewhere_is_refused(name: str, tmp_path: Pa
         lake_root(argparse.Namespace(project=Path(), lake=tmp_path / "link"))
     with pytest.raises(ConfigError, match="feed_offsets"):  # else it need not be refused any more
         DeltaReader(tmp_path / name).table(Layer.BRONZE, "feed_offsets")
+
+
+def test_a_lake_whose_path_spark_takes_for_two_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a,b/lake: a lake cannot have , in its path; name another"):
+        lake_root(argparse.Namespace(project=Path(), lake=tmp_path / "a,b" / "lake"))
+    (tmp_path / "a,b").mkdir()
+    (tmp_path / "link").symlink_to("a,b")
+    assert lake_root(argparse.Namespace(project=Path(), lake=tmp_path / "link")) == tmp_path / "link"
 
 
 @pytest.mark.parametrize("name", ["a b", "100%", "a%zz", "a#b?c&d+e", "ä"])

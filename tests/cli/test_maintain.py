@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_local.cli import main, maintain
 
@@ -33,3 +34,37 @@ def test_a_feed_without_a_file_keeps_no_other_from_being_maintained(
     lines = [each["feed"] for each in json.loads(out)] if more else out.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["crm", "hr"]
     assert notes == "given_up: no file in resources/feeds, so its tables stay as they are\n"
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_feed_that_is_refused_keeps_no_other_from_being_maintained(
+    more: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_options: object, feed: str, _lake: object) -> SimpleNamespace:
+        if feed == "crm":
+            raise ConfigError("crm.yml: protocol: missing")
+        return SimpleNamespace(maintain=lambda: maintained(feed))
+
+    def maintained(feed: str) -> Maintained:
+        if feed == "erp":
+            raise ConfigError("feed erp: gold is at work in another process")
+        return Maintained(feed=feed, since=datetime(2026, 11, 1, tzinfo=UTC), compacted=3, dropped=())
+
+    for name, found in {
+        "open_lake": lambda _: None,
+        "published_feeds": lambda _: ["crm", "erp", "hr"],
+        "feed_files": lambda _: dict.fromkeys(["crm", "erp", "hr"], Path()),
+        "feed_run": run,
+        "retention": SimpleNamespace(lines=lambda *_: []),
+    }.items():
+        monkeypatch.setattr(maintain, name, found)
+    assert main(["maintain", *more]) == 1
+    out, errors = capsys.readouterr()
+    refused = {"crm": "crm.yml: protocol: missing", "erp": "feed erp: gold is at work in another process"}
+    assert errors.splitlines() == [f"{feed}: not maintained: {why}" for feed, why in refused.items()]
+    if more:
+        *failed, done = json.loads(out)
+        assert failed == [{"feed": feed, "error": why} for feed, why in refused.items()]
+        assert (done["feed"], done["tables_compacted"]) == ("hr", 3)
+    else:
+        assert [line.partition(":")[0] for line in out.splitlines()] == ["hr"]

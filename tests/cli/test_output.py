@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from ticdc_codec.event import Ddl
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import PROTOCOLS
+from ticdc_local.cli import main, maintain
+from ticdc_local.java import OPTION_VARIABLES
 
+PROJECT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-c", "import sys; from ticdc_local.cli import main; sys.exit(main())")
 GENERATE = (*COMMAND, "generate", "--workload", "shop", "--protocol", "craft", "--file", "-")
 
@@ -80,3 +87,57 @@ def test_a_terminal_without_utf_8_shows_other_characters_escaped(tmp_path: Path)
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "DROP TABLE \\u5546\n" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (
+            PySparkException(
+                "[TASK_WRITE_FAILED] Task failed.\njava.io.IOException: No space left on device\n\tat x.Y"
+            ),
+            "No space left on device; make room there and run it again",
+        ),
+        (
+            Py4JError("An error occurred while calling o1.commit.\n: org.apache.spark.SparkException: Job aborted.\n"),
+            "Py4JError: org.apache.spark.SparkException: Job aborted. (--log-level debug prints more)",
+        ),
+    ],
+)
+def test_what_spark_refuses_is_one_line_and_code_1(
+    error: Exception, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_lake(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(maintain, "open_lake", open_lake)
+    assert main(["maintain", "--lake", str(tmp_path)]) == 1
+    assert capsys.readouterr() == ("", f"ticdc-lake maintain: {text}\n")
+    assert main(["maintain", "--lake", str(tmp_path), "--log-level", "debug"]) == 1
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_a_java_that_does_not_start_is_reported_with_where_its_options_come_from(tmp_path: Path) -> None:
+    (tmp_path / "bronze").mkdir()
+    command = [*COMMAND, "sql", "-e", "SELECT 1", "--project", str(PROJECT), "--lake", str(tmp_path)]
+    others = {name: value for name, value in os.environ.items() if name not in OPTION_VARIABLES}
+    environment = {**others, "_JAVA_OPTIONS": "-Xmx512m"}  # less than the heap that a session begins with
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "Traceback" not in ended.stderr
+    assert "Initial heap size set to a larger value than the maximum heap size" in ended.stderr
+    assert (
+        "ticdc-lake sql: Java ended before Spark had started; what it printed says why; look at _JAVA_OPTIONS, from "
+        "which it takes options\n"
+    ) in ended.stderr
+
+
+@pytest.mark.parametrize("command", [["maintain"], ["maintain", "--feed", "shop_craft"]])
+def test_a_lake_on_a_full_disk_is_refused_before_spark_starts(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bronze").mkdir()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
+    monkeypatch.setattr("ticdc_local.cli.open_lake.local_session", None)
+    assert main([*command, "--project", str(PROJECT), "--lake", str(tmp_path)]) == 2
+    assert "the disk has 1 MB left; make room for 268 MB at least" in capsys.readouterr().err

@@ -14,12 +14,13 @@ import pytest
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField
 
 from ticdc_lakehouse.catalog import Lake
-from ticdc_local.cli import main, sql
+from ticdc_local.cli import main, project, sql
 from ticdc_local.cli.sql import MORE, PROMPT, execute, run_all, typed
 from ticdc_local.cli.sql_result import Format, Printing, csv_line, json_line, markdown_lines, table_lines
 from ticdc_local.cli.sql_statement import check_reads, complete
 from ticdc_local.runner.notebook import sql_statements
 
+FEED = "protocol: craft\ntime_zone: UTC\nkafka: {bootstrap_servers: 'k:9092', topics: [t]}\n"
 EXPECTED = "expected a query, SHOW, DESCRIBE, EXPLAIN, SET, USE or CREATE TEMPORARY VIEW"
 
 
@@ -294,3 +295,23 @@ def test_the_command_that_finishes_what_a_run_left_is_for_the_same_place(
     lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
     sql.refresh_views(argparse.Namespace(project=Path(), lake=Path("else where")), lake)
     assert capsys.readouterr().err.endswith("finishes that: ticdc-lake run --feed crm --lake 'else where'\n")
+
+
+def test_a_feed_whose_file_is_wrong_keeps_no_other_from_being_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "crm.yml").write_text("protocol: craft\n")
+    (tmp_path / "hr.yml").write_text(FEED)
+    monkeypatch.setattr(sql, "open_reader", lambda _: None)
+    monkeypatch.setattr(sql, "published_feeds", lambda _: ["crm", "hr"])
+    monkeypatch.setattr(sql, "published", lambda *_: SimpleNamespace(tables={}))
+    for module in (sql, project):
+        monkeypatch.setattr(module, "feed_files", lambda _: {feed: tmp_path / f"{feed}.yml" for feed in ("crm", "hr")})
+    for module in (sql.status, sql.events_table):
+        monkeypatch.setattr(module, "create_views", lambda *_: None)
+    shown = []
+    monkeypatch.setattr(sql.views, "show", lambda _lake, config, _now: shown.append(config.feed))
+    lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
+    assert [*sql.refresh_views(argparse.Namespace(project=Path(), lake=None), lake)] == ["crm", "hr"]
+    assert shown == ["hr"]
+    assert capsys.readouterr().err.startswith("crm: its views are not made: ")

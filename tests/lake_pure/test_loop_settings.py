@@ -75,3 +75,44 @@ def test_a_loop_without_feeds_or_with_one_twice_does_not_begin(
     dbutils = SimpleNamespace(widgets=SimpleNamespace(getAll=lambda: WIDGETS | {"feeds": feeds}))
     with pytest.raises(ConfigError, match=f"^parameter feeds: {said}$"):
         loop_from_widgets(None, dbutils)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The feeds that a loop carries, which fail; no other can be read."""
+    feeds: list[str] = []
+
+    def from_parameters(_spark: object, parameters: dict[str, str], _secret: object) -> FailingRun:
+        if parameters["feed"] != "crm":
+            raise ConfigError(f"{parameters['feed']}.yml: protocol: missing")
+        feeds.append(parameters["feed"])
+        return FailingRun()
+
+    monkeypatch.setattr(loop, "configure_unless_done", lambda: None)
+    monkeypatch.setattr(loop.Run, "from_parameters", from_parameters)
+    return feeds
+
+
+def loop_of(feeds: str) -> None:
+    widgets = WIDGETS | {"feeds": feeds, "rounds": "1"}
+    secrets = SimpleNamespace(get=None)
+    dbutils = SimpleNamespace(widgets=SimpleNamespace(getAll=lambda: widgets), secrets=secrets)
+    loop_from_widgets(None, dbutils)  # type: ignore[arg-type]
+
+
+def test_a_feed_whose_file_is_wrong_keeps_no_other_from_the_loop(
+    begun: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = "hr: FAILED, not begun: hr.yml: protocol: missing"
+    with pytest.raises(ConfigError) as error:
+        loop_of('["hr", "crm"]')
+    assert begun == ["crm"]
+    lines = [wrong, "crm round 1: FAILED, next try in 20 s: brokers do not answer"]
+    assert capsys.readouterr().out.splitlines() == lines
+    assert str(error.value).splitlines() == lines, "the end of the job says it again"
+
+
+def test_a_loop_of_feeds_whose_files_are_all_wrong_does_not_begin(begun: list[str]) -> None:
+    with pytest.raises(ConfigError, match=r"^hr: FAILED, not begun: .*\nit: FAILED, not begun: it\.yml"):
+        loop_of('["hr", "it"]')
+    assert begun == []

@@ -38,7 +38,7 @@ from ticdc_lakehouse.schema.definition import Table, table_from_wire
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.columns import SourceColumn, source_columns, source_literal
-from ticdc_lakehouse.tidb.session import Address, Snapshot, address_of
+from ticdc_lakehouse.tidb.session import Address, Snapshot, Source, address_of
 
 
 def secret(scope: str, key: str) -> str:
@@ -96,14 +96,43 @@ def test_a_server_without_tls_gets_no_login_where_tls_is_required() -> None:
         assert told.result() == b""
 
 
-def _answer_to_greeting(server: socket.socket) -> bytes:
+def _greet(client: socket.socket) -> bytes:
     """What a client says to a server that offers no TLS (protocol 41, secure connection, plugin authentication)."""
     begin, more = b"\x0a8.0.11-TiDB\0" + bytes(4) + b"saltsalt\0", b"\x21\2\0\x08\0\x15" + bytes(10) + b"saltsaltsalt\0"
     greeting = begin + (0x0200 | 0x8000).to_bytes(2, "little") + more + b"mysql_native_password\0"
+    client.sendall(len(greeting).to_bytes(3, "little") + b"\0" + greeting)
+    return client.recv(1000)
+
+
+def _answer_to_greeting(server: socket.socket) -> bytes:
     client, _ = server.accept()
     with client:
-        client.sendall(len(greeting).to_bytes(3, "little") + b"\0" + greeting)
-        return client.recv(1000)
+        return _greet(client)
+
+
+def test_a_server_that_stops_answering_ends_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ticdc_lakehouse.tidb.session._READ_SECONDS", 0.5)
+    with closing(socket.create_server(("127.0.0.1", 0))) as server, ThreadPoolExecutor(1) as pool:
+        address = Address(host="127.0.0.1", port=server.getsockname()[1], user="reader")
+        pool.submit(_silent_after_settings, server)
+        source = Source(connect=address.connect)
+        with pytest.raises(ApplyError, match=r"TiDB: Lost connection .*timed out.*: SELECT 1"):
+            source.ask("SELECT 1")
+
+
+def _silent_after_settings(server: socket.socket) -> None:
+    """Lets a client in, answers its SET statements with OK, and never its SELECT; ends when the client has gone."""
+    client, _ = server.accept()
+    with client:
+        _greet(client)
+        number = 2
+        while True:
+            client.sendall(b"\x07\0\0" + bytes([number]) + b"\0\0\0\2\0\0\0")
+            if b"SELECT" in client.recv(1000):
+                break
+            number = 1
+        client.settimeout(5)
+        client.recv(1000)
 
 
 def test_a_password_is_utf_8_and_a_missing_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

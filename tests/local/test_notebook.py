@@ -15,6 +15,7 @@ from ticdc_local.runner.notebook import (
     CellKind,
     Surroundings,
     check_parameters,
+    only_reads,
     read_notebook,
     run_notebook,
     sql_arguments,
@@ -268,3 +269,9 @@ def test_file_that_is_no_ipynb_is_refused(tmp_path: Path, content: bytes) -> Non
 def test_dbutils_in_a_notebook_names_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"dbutils\.fs: not supported locally"):
         run(notebook(tmp_path, "dbutils.fs.mount('s3a://b', '/mnt')"))
+
+
+def test_of_the_bundles_notebooks_one_only_reads() -> None:
+    folder = Path(__file__).parents[2] / "notebooks"
+    notebooks = [read_notebook(path) for path in folder.rglob("*") if path.suffix in (".py", ".ipynb")]
+    assert [each.path.name for each in notebooks if only_reads(each)] == ["as_of.py"]

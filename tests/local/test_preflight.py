@@ -6,9 +6,10 @@ import shutil
 import socket
 import time
 from collections import namedtuple
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ from ticdc_codec.event import Resolved
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_lakehouse.config.feed import Feed, load_feed
+from ticdc_local import preflight
 from ticdc_local.broker import KafkaMessage, free_ports
 from ticdc_local.cli import main
 from ticdc_local.preflight import check_lake, problems
@@ -145,6 +147,47 @@ def test_a_login_that_only_java_can_do_is_left_to_spark(tmp_path: Path, mechanis
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         feed = described(tmp_path, "f", f"127.0.0.1:{server.getsockname()[1]}", "t", security)
         assert problems([feed], tmp_path, lambda _scope, _key: login) == {}
+
+
+def test_brokers_that_are_slow_to_answer_are_waited_for(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(broker, "preflight-slow")
+    log = tmp_path / "bronze" / "f_messages" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").touch()  # so that first messages are not looked at
+    with slow_way(broker.bootstrap_servers, seconds=2.0) as address:
+        feed = described(tmp_path, "f", address, "preflight-slow")
+        monkeypatch.setattr(preflight, "_REFUSAL_SECONDS", 1.0)
+        assert problem(feed, tmp_path) is None
+        monkeypatch.setattr(preflight, "_ANSWER_SECONDS", 1.5)
+        said = problem(feed, tmp_path)
+    assert said == f"{address} did not answer in 2 s; if that is not the network, check kafka.security in f.yml"
+
+
+@contextmanager
+def slow_way(servers: str, seconds: float) -> Iterator[str]:
+    """An address from which each connection goes to the broker, whose first answer comes so late."""
+    host, _, port = servers.rpartition(":")
+
+    def copy(source: socket.socket, target: socket.socket, wait: float) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                time.sleep(wait)
+                wait = 0.0
+                target.sendall(data)
+
+    def serve(server: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = server.accept()
+                upstream = socket.create_connection((host, int(port)))
+                Thread(target=copy, args=(client, upstream, 0.0), daemon=True).start()
+                Thread(target=copy, args=(upstream, client, seconds), daemon=True).start()
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        Thread(target=serve, args=(server,), daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
 @pytest.mark.parametrize("algorithm", ["", "no such"])

@@ -4,7 +4,8 @@ Where a topic was deleted and created again under its name, a stream continues a
 old one. Once the new topic is longer than that, nothing but the id shows that its first messages were not read.
 
 The ids are kept beside the checkpoint of bronze's stream. Nothing is checked where they are not known: before Kafka
-2.8, and where Spark's JVM is out of reach (Spark Connect, so serverless compute and the standard access mode).
+2.8, where Spark's JVM is out of reach (Spark Connect, so serverless compute and the standard access mode), and with a
+service credential of Unity Catalog, which stands for the client's options in Spark's source only.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from ticdc_lakehouse import stream_checkpoint
 _FILE = "topic_ids.json"
 _PREFIX = "kafka."
 """Prefix of the options of Spark's source that are the Kafka client's."""
+_ON_DATABRICKS = "databricks."
+"""Prefix of the options of its source by which Databricks logs in."""
 _ANSWER_MS = "10000"
 """Time for Kafka's answer. The stream, which comes next, waits longer, and says what is wrong."""
 _NO_ID = "A" * 22
@@ -52,6 +55,8 @@ def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, 
 def _topic_ids(spark: SparkSession, kafka_options: Mapping[str, str], topics: set[str]) -> Iterator[tuple[str, str]]:
     """Yields the topics that Kafka has an id for, each with its id. What keeps Kafka from answering is reported by the
     stream, which reads from it next."""
+    if any(name.startswith(_ON_DATABRICKS) for name in kafka_options):
+        return
     jvm: Any = getattr(spark, "_jvm", None)
     client = None if jvm is None else _admin_client(jvm)
     if not topics or client is None:

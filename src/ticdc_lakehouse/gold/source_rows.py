@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import orjson
@@ -96,28 +97,36 @@ def _unread(lake: Lake, view: str) -> BlockingPoint | None:
 
 
 def _reader(sessions: Sessions, table: Table) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    """Reads rows in the order of their commit_ts. After one that TiDB could not give no other is asked for: the table
+    is blocked before it, and the time-out of a TiDB that answers nothing is waited for once."""
+
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cut = (row for batch in batches for row in zip(*map(pa.Array.to_pylist, batch.columns), strict=True))
+        error: str | None = None
         for commit_ts, some in groupby(cut, key=lambda row: row[1]):
-            yield from _rows_at(sessions, table, commit_ts, some)
+            for row in _rows_at(sessions, table, commit_ts, some, error):
+                error = row["error"]
+                yield pa.RecordBatch.from_pylist([row], _READ)  # a batch for each, since they are large
 
     return read
 
 
-def _rows_at(sessions: Sessions, table: Table, commit_ts: int, cut: Iterable[_Cut]) -> Iterator[pa.RecordBatch]:
-    """The rows of one commit_ts; a batch for each, since they are large."""
+def _rows_at(
+    sessions: Sessions, table: Table, commit_ts: int, cut: Iterable[_Cut], error: str | None
+) -> Iterator[dict[str, Any]]:
+    """Returns the rows of one commit_ts; with the ``error`` of one before, if there is one."""
     source = Source(connect=sessions(commit_ts).connect, threads=1)
     with closing(source):
         reader = None
         for key, _, image in cut:
-            whole, error = None, None
+            whole = None
             try:
-                reader = reader or _TableReader.at(source, table)
-                whole = reader.image(orjson.loads(image))
+                if error is None:
+                    reader = reader or _TableReader.at(source, table)
+                    whole = reader.image(orjson.loads(image))
             except (ConfigError, ApplyError) as found:
                 error = str(found)
-            row = {KEY: key, "commit_ts": commit_ts, "image": whole, "error": error}
-            yield pa.RecordBatch.from_pylist([row], _READ)
+            yield {KEY: key, "commit_ts": commit_ts, "image": whole, "error": error}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,8 @@ _SESSION = (
 """Without them TIMESTAMPs are in the server's zone, zero dates are NULL in conditions, and tidb_snapshot is refused."""
 _UTC = "+00:00"
 """Every server knows it by this name."""
+_READ_SECONDS = 900
+"""Until TiDB sends anything: a checksum of many rows takes minutes, and one that never answers must not hold gold."""
 _NO_SUCH_VARIABLE, _GC, _NO_SUCH_TABLE = 1193, 8055, 1146
 _MISTAKES = (1044, 1045, 1142, 1143, 2003)
 """Access denied, to the database, a table or a column; no connection."""
@@ -58,7 +60,14 @@ class Address:
         ssl = {"ca": self.ca} if self.ca else {"check_hostname": False} if self.tls else None
         password = self.password.encode()  # of text PyMySQL sends Latin-1
         return pymysql.connect(
-            host=self.host, port=self.port, user=self.user, password=password, ssl=ssl, connect_timeout=20
+            host=self.host,
+            port=self.port,
+            user=self.user,
+            password=password,
+            ssl=ssl,
+            connect_timeout=20,
+            read_timeout=_READ_SECONDS,
+            write_timeout=60,
         )
 
 

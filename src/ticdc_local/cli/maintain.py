@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 
+from ticdc_codec.errors import LakehouseError
+from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import retention
@@ -26,24 +29,34 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Maintains each feed and says what was done."""
+    """Maintains each feed and says what was done. Returns 1 if one of them was refused: the others are maintained."""
     if options.feed is not None:
         feed_named(options, options.feed)
     lake = open_lake(options)
     feeds, files = [options.feed] if options.feed else published_feeds(lake), feed_files(options)
     for feed in (each for each in feeds if each not in files):
         note(f"{feed}: no file in resources/feeds, so its tables stay as they are")
-    objects = []
+    objects, refused = [], False
     for feed in (each for each in feeds if each in files):
-        run = feed_run(options, feed, lake)
-        with progress(f"{feed}: compacting"):
-            done = run.maintain()
+        try:
+            done = _maintained(options, feed, lake)
+        except LakehouseError as error:
+            print(f"{feed}: not maintained: {error}", file=sys.stderr)
+            objects.append({"feed": feed, "error": str(error)})
+            refused = True
+            continue
         objects.append(_object(feed, done))
         if not options.json:
             print("\n".join([str(done), *(f"{feed}: {line}" for line in retention.lines(lake, feed))]))
     if options.json:
         print(json.dumps(objects))
-    return 0
+    return 1 if refused else 0
+
+
+def _maintained(options: argparse.Namespace, feed: str, lake: Lake) -> Maintained:
+    run = feed_run(options, feed, lake)
+    with progress(f"{feed}: compacting"):
+        return run.maintain()
 
 
 def _object(feed: str, done: Maintained) -> dict[str, object]:

@@ -23,13 +23,22 @@ from ticdc_local.cli.arguments import (
 from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.notice import note
 from ticdc_local.cli.open_lake import quiet_session
+from ticdc_local.cli.project import existing_lake
 from ticdc_local.preflight import check_lake, problems
 from ticdc_local.runner.bundle import load_bundle
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.graph import read_job
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
-from ticdc_local.runner.notebook import Notebook, Surroundings, check_parameters, read_notebook, run_notebook
+from ticdc_local.runner.notebook import (
+    Notebook,
+    Surroundings,
+    check_parameters,
+    only_reads,
+    read_notebook,
+    run_notebook,
+)
 from ticdc_local.runner.outcome import JobResult, JobState
+from ticdc_local.temporary import temporary_folder
 
 JOB = "ticdc_lake"
 LOOP = "ticdc_loop"
@@ -128,12 +137,14 @@ def _run_notebook(options: argparse.Namespace, given: Mapping[str, str]) -> int:
     """Runs one notebook; its parameters are the job's own, ``feed``, and those given."""
     if len(options.feed) > 1:
         raise ConfigError(f"--feed: a notebook takes one, found {', '.join(options.feed)}")
-    project, lake = project_root(options), lake_root(options)
+    project = project_root(options)
     notebook = notebook_named(options.job, project)
     asked = {**({"feed": options.feed[0]} if options.feed else {}), **given}
     check_parameters(notebook, asked)
+    reads_only = only_reads(notebook)
+    lake = existing_lake(options) if reads_only else lake_root(options)
     own = local_parameters(project, lake)
-    session = quiet_session(lake)
+    session = quiet_session(lake, temporary_folder() if reads_only else None)
     job_parameters.lake_from(session, own)
     value = run_notebook(notebook.path, {**own, **asked}, Surroundings(spark=session))
     if value is not None:

@@ -141,7 +141,10 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Publishe
         if not has_published_names(reader, live_names(now.tables.values())):
             note(f"{feed}: {_UNSETTLED} {in_same_place(options, f'ticdc-lake run --feed {feed}')}")
             continue
-        views.show(lake, feed_run(options, feed, lake).gold_config, now)
+        try:
+            views.show(lake, feed_run(options, feed, lake).gold_config, now)
+        except ConfigError as error:
+            note(f"{feed}: its views are not made: {error}")
     return feeds
 
 

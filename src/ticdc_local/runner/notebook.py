@@ -178,11 +178,22 @@ def sql_arguments(statement: str, widgets: Mapping[str, str]) -> dict[str, str]:
 
 def check_parameters(notebook: Notebook, names: Iterable[str]) -> None:
     """Raises ConfigError for a parameter that the notebook cannot read, since its name is in none of its cells."""
-    texts = [text for cell in notebook.cells for text in _texts(cell)]
+    texts = _all_texts(notebook)
     for name in names:
         if name not in texts:
             declared = re.findall(r"\bwidgets\.\w+\(\s*['\"](\w+)", "".join(cell.source for cell in notebook.cells))
             raise ConfigError(f"{notebook.path}: no parameter {name!r}; {suggestion(name, {*declared})}")
+
+
+def only_reads(notebook: Notebook) -> bool:
+    """True if a notebook reads a lake, whose schemas are among its parameters, and writes none: that takes a folder of
+    checkpoints."""
+    texts = _all_texts(notebook)
+    return "ops_schema" in texts and "checkpoint_root" not in texts
+
+
+def _all_texts(notebook: Notebook) -> set[str]:
+    return {text for cell in notebook.cells for text in _texts(cell)}
 
 
 def _texts(cell: Cell) -> Iterator[str]:
