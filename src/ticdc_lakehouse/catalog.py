@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -56,7 +57,11 @@ class Layer(StrEnum):
 def holds_table(folder: Path) -> bool:
     """Whether a Delta table lies in a folder: its log has a commit. The log of one that is being created has none yet,
     nor has it if the run that created it was killed."""
-    return any((folder / "_delta_log").glob("*.json"))
+    try:
+        with os.scandir(folder / "_delta_log") as entries:  # a log has a file for each commit, and one is enough
+            return any(entry.name.endswith(".json") for entry in entries)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return False
 
 
 Values = Mapping[str, Any]
