@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -171,9 +173,21 @@ class Lake:
         table in a folder that has files."""
         if self.root is None or holds_table(folder := self.root / layer / name) or not folder.is_dir():
             return
-        age = 0 if layer in (Layer.BRONZE, Layer.LIVE) else _ABANDONED_AFTER_SECONDS
+        age = 0 if layer is Layer.BRONZE else _ABANDONED_AFTER_SECONDS
         if _last_change(folder) < time.time() - age:
             shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def creating(self, layer: Layer, name: str) -> Iterator[None]:
+        """On a laptop: lets one run at a time create a table of this name, and removes the folder that a killed run
+        left of it. Delta creates no table in a folder that has files."""
+        if self.root is None or holds_table(folder := self.root / layer / name):
+            yield
+            return
+        with _locked(self.root / "locks" / layer / name):
+            if not holds_table(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+            yield
 
     def drop(self, layer: Layer, name: str) -> None:
         """Drop a Delta table with its files, also a table in a folder."""
@@ -337,6 +351,15 @@ def _last_change(folder: Path) -> float:
         return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
     except FileNotFoundError:
         return time.time()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, once no other run does; the operating system takes it back from a process that dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _another_session(spark: SparkSession) -> SparkSession:

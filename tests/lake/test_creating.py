@@ -1,0 +1,63 @@
+"""Runs that create a table of the same name at the same time, and folders that a killed one left, on a laptop."""
+
+from __future__ import annotations
+
+import fcntl
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.live_table import create_live_table
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.schema.script import tables_from_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def create_live(lake: Lake, name: str) -> None:
+    (table,) = tables_from_sql("CREATE TABLE shop.t (id BIGINT PRIMARY KEY)")
+    create_live_table(lake, name, table, data=name, config=GoldConfig(feed="f", time_zone="UTC"))
+
+
+def lake_of(spark: SparkSession, layer: Layer, root: Path) -> Lake:
+    lake = Lake(spark=spark, catalog="spark_catalog", schemas={layer: f"creating_{layer}"}, checkpoints="", root=root)
+    lake.register()
+    return lake
+
+
+@pytest.mark.parametrize(("layer", "create"), [(Layer.LIVE, create_live)])
+def test_a_run_waits_while_another_one_creates_a_table_of_the_same_name(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    layer: Layer,
+    create: Callable[[Lake, str], None],
+) -> None:
+    """No lock of its feed keeps the other run away."""
+    lake = lake_of(spark, layer, tmp_path)
+    written, lock, waits = tmp_path / layer / "taken" / "part-00000.parquet", fcntl.flock, Event()
+
+    def flock(*arguments: Any) -> None:
+        waits.set()
+        lock(*arguments)
+
+    (tmp_path / layer).mkdir()
+    with ThreadPoolExecutor(1) as pool:
+        with lake.creating(layer, "taken"):
+            written.parent.mkdir()
+            written.touch()
+            monkeypatch.setattr(fcntl, "flock", flock)
+            created = pool.submit(create, lake, "taken")
+            created.add_done_callback(lambda _: waits.set())
+            assert waits.wait(300)
+            assert written.exists()
+        created.result()
+    assert lake.exists(layer, "taken")
+    assert not written.exists()
