@@ -161,11 +161,11 @@ class Lake:
         ``columns`` is the SQL column list; ``properties`` more clauses such as CLUSTER BY and TBLPROPERTIES.
         """
         name_sql = self.table(layer, name)
-        self.remove_abandoned(layer, name)
-        self.spark.sql(
-            f"CREATE TABLE IF NOT EXISTS {name_sql} ({columns}) USING delta COMMENT {literal(comment)} "
-            f"{properties} {self.location(layer, name)}"
-        )
+        with self.creating(layer, name):
+            self.spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {name_sql} ({columns}) USING delta COMMENT {literal(comment)} "
+                f"{properties} {self.location(layer, name)}"
+            )
         return name_sql
 
     def remove_abandoned(self, layer: Layer, name: str) -> None:
@@ -173,8 +173,7 @@ class Lake:
         table in a folder that has files."""
         if self.root is None or holds_table(folder := self.root / layer / name) or not folder.is_dir():
             return
-        age = 0 if layer is Layer.BRONZE else _ABANDONED_AFTER_SECONDS
-        if _last_change(folder) < time.time() - age:
+        if _last_change(folder) < time.time() - _ABANDONED_AFTER_SECONDS:
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager

@@ -32,7 +32,12 @@ def lake_of(spark: SparkSession, layer: Layer, root: Path) -> Lake:
     return lake
 
 
-@pytest.mark.parametrize(("layer", "create"), [(Layer.LIVE, create_live)])
+def create_bronze(lake: Lake, name: str) -> None:
+    """As a replay does, and a load, without the lock of bronze."""
+    lake.create(Layer.BRONZE, name, "a INT", comment="of another run")
+
+
+@pytest.mark.parametrize(("layer", "create"), [(Layer.LIVE, create_live), (Layer.BRONZE, create_bronze)])
 def test_a_run_waits_while_another_one_creates_a_table_of_the_same_name(
     spark: SparkSession,
     tmp_path: Path,
