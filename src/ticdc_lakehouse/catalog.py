@@ -39,8 +39,8 @@ _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDic
 _COPIED: WeakKeyDictionary[SparkSession, Mapping[str, str]] = WeakKeyDictionary()
 """Such a session to its latest settings: reading all settings of a session takes 200 calls of Java."""
 _ABANDONED_AFTER_SECONDS = 60
-"""Age from which on a folder whose table has no commit is that of a run that was killed, where another run may be
-creating the table: no lock of a layer keeps runs of other feeds, or a replay, from it."""
+"""Age from which on a folder whose table has no commit is that of a run that was killed, if no run is creating it:
+somebody else may be, without `Lake.creating`."""
 _LOCK = Lock()
 _CURRENT_VIEWS: set[tuple[str, str]] = set()
 """Views that this process knows, with the version that made them: a loop does not ask in every round."""
@@ -169,21 +169,26 @@ class Lake:
         return name_sql
 
     def remove_abandoned(self, layer: Layer, name: str) -> None:
-        """On a laptop: remove the folder that a killed run left of a table which it was creating. Delta creates no
-        table in a folder that has files."""
+        """On a laptop: remove the folder that a killed run left of a table which it was creating."""
         if self.root is None or holds_table(folder := self.root / layer / name) or not folder.is_dir():
             return
-        if _last_change(folder) < time.time() - _ABANDONED_AFTER_SECONDS:
-            shutil.rmtree(folder, ignore_errors=True)
+        with _locked(self.root / "locks" / layer / name, wait=False) as is_free:
+            if is_free and _last_change(folder) < time.time() - _ABANDONED_AFTER_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def uncommitted(self, layer: Layer) -> list[str]:
+        """On a laptop: the names of folders whose tables have no commit, as killed runs leave them."""
+        folders = [] if self.root is None else (self.root / layer).glob("*")
+        return sorted(folder.name for folder in folders if not holds_table(folder))
 
     @contextmanager
     def creating(self, layer: Layer, name: str) -> Iterator[None]:
-        """On a laptop: lets one run at a time create a table of this name, and removes the folder that a killed run
-        left of it. Delta creates no table in a folder that has files."""
+        """On a laptop: lets one run at a time create a table of this name, or rename one to it, and removes the folder
+        that a killed run left. Delta creates no table in a folder that has files."""
         if self.root is None or holds_table(folder := self.root / layer / name):
             yield
             return
-        with _locked(self.root / "locks" / layer / name):
+        with _locked(self.root / "locks" / layer / name, wait=True):
             if not holds_table(folder):
                 shutil.rmtree(folder, ignore_errors=True)
             yield
@@ -290,7 +295,8 @@ class Lake:
             self.spark.sql(f"ALTER TABLE {self.table(layer, old)} RENAME TO {self.table(layer, new)}")
             return
         self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # of the catalog alone: the folder stays
-        (self.root / layer / old).rename(self.root / layer / new)
+        with self.creating(layer, new):
+            (self.root / layer / old).rename(self.root / layer / new)
         self._forget_folders()
         self._register_table(layer, new)
 
@@ -353,12 +359,17 @@ def _last_change(folder: Path) -> float:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, once no other run does; the operating system takes it back from a process that dies."""
+def _locked(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Hold the lock of a file, once no other run does; False if one does and this one is not to ``wait``. The operating
+    system takes it back from a process that dies."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            is_held = True
+        except BlockingIOError:
+            is_held = False
+        yield is_held
 
 
 def _another_session(spark: SparkSession) -> SparkSession:
