@@ -110,10 +110,10 @@ _BATCH_SIZE = 512
 _BATCH_WITH_OBJECTS = 16
 """Messages decoded together where each may name a claim-check object, which is larger than a message may be."""
 _BATCH_BYTES = 8 << 20
-"""Bytes of such messages, of which the last one may exceed them: Arrow takes less than 2 GiB of text in a batch, and
-compressed messages grow."""
-_PART_BYTES = 256 << 20
-"""Bytes of the messages that ``MessageDecoder.table`` decodes together."""
+"""Bytes of messages that are decoded together, of which the last one may exceed them: Arrow takes less than 2 GiB of
+text in a column, each row repeats its columns' names and types, and compressed messages grow."""
+_PART_BYTES = 64 << 20
+"""The same for protocols whose schemas come apart from the rows: a row may come before its schema."""
 
 
 class MessageDecoder:
@@ -136,9 +136,10 @@ class MessageDecoder:
     """
 
     def __init__(self, protocol: str, options: Mapping[str, object] | None = None) -> None:
-        protocol_named(protocol)
+        has_late_schemas = protocol_named(protocol).external_schemas
         sink = sink_options(protocol.replace("-", "_"), options or {})
         self._together = _BATCH_SIZE if sink.claim_check_storage_uri is None else _BATCH_WITH_OBJECTS
+        self._bytes_together = _PART_BYTES if has_late_schemas else _BATCH_BYTES
         self._decoder = Decoder(protocol, sink, DecoderContext(objects=StoredObjects(sink.claim_check_storage_uri)))
 
     @overload
@@ -150,7 +151,7 @@ class MessageDecoder:
         order.
 
         A message decodes whole or not at all. One message that is not valid raises DecodeError; among many it becomes
-        one ``Failure`` in its place. Many messages are read lazily, up to 512 or 8 MiB ahead.
+        one ``Failure`` in its place. Many messages are read lazily, up to 512 or 8 MiB ahead (Simple: 64 MiB).
         """
         if is_one(messages):
             return _raise_failure(next(self._each([messages])))
@@ -159,28 +160,28 @@ class MessageDecoder:
     def table(self, messages: Iterable[OneMessage]) -> pa.Table:
         """Returns all events as one table with the columns ``event.EVENTS``: ``message`` numbers the messages from 0, a
         message that is not valid is one row of kind ``error``, images are JSON texts. A row of Simple may come before
-        its schema, within 256 MiB."""
+        its schema, within 64 MiB."""
         count, batches = 0, []
-        for chunk in self._chunks(messages, sys.maxsize, _PART_BYTES):
+        for chunk in self._chunks(messages, sys.maxsize):
             batches.append(numbered_from(count, self._columns(chunk)))
             count += len(chunk)
         return pa.Table.from_batches(batches, EVENTS)
 
     def _each(self, messages: Iterable[OneMessage]) -> Iterator[MessageEvents]:
-        for chunk in self._chunks(messages, self._together, _BATCH_BYTES):
+        for chunk in self._chunks(messages, self._together):
             numbered = groupby(events_of(self._columns(chunk)), key=itemgetter(0))
             events_of_message = {number: tuple(event for _, event in events) for number, events in numbered}
             # Open Protocol allows a message without any event.
             yield from (events_of_message.get(number, ()) for number in range(len(chunk)))
 
-    def _chunks(self, messages: Iterable[OneMessage], most: int, most_bytes: int) -> Iterator[list[_Pair]]:
+    def _chunks(self, messages: Iterable[OneMessage], most: int) -> Iterator[list[_Pair]]:
         """Yields keys and values of messages that are decoded together. Raises TypeError for what is not a message."""
         chunk: list[_Pair] = []
         size = 0
         for key, value in map(pair_of, messages):
             chunk.append((key, value))
             size += len(key or b"") + len(value or b"")
-            if len(chunk) == most or size >= most_bytes:
+            if len(chunk) == most or size >= self._bytes_together:
                 yield chunk
                 chunk, size = [], 0
         if chunk:

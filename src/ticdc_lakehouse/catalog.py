@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -36,8 +39,8 @@ _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDic
 _COPIED: WeakKeyDictionary[SparkSession, Mapping[str, str]] = WeakKeyDictionary()
 """Such a session to its latest settings: reading all settings of a session takes 200 calls of Java."""
 _ABANDONED_AFTER_SECONDS = 60
-"""Age from which on a folder whose table has no commit is that of a run that was killed, where another run may be
-creating the table: no lock of a layer keeps runs of other feeds, or a replay, from it."""
+"""Age from which on a folder whose table has no commit is that of a run that was killed, if no run is creating it:
+somebody else may be, without `Lake.creating`."""
 _LOCK = Lock()
 _CURRENT_VIEWS: set[tuple[str, str]] = set()
 """Views that this process knows, with the version that made them: a loop does not ask in every round."""
@@ -56,7 +59,11 @@ class Layer(StrEnum):
 def holds_table(folder: Path) -> bool:
     """True if a Delta table lies in a folder: its log has a commit. The log of one that is being created has none yet,
     nor has it if the run that created it was killed."""
-    return any((folder / "_delta_log").glob("*.json"))
+    try:
+        with os.scandir(folder / "_delta_log") as entries:  # a log has a file for each commit, and one is enough
+            return any(entry.name.endswith(".json") for entry in entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 Values = Mapping[str, Any]
@@ -154,21 +161,37 @@ class Lake:
         ``columns`` is the SQL column list; ``properties`` more clauses such as CLUSTER BY and TBLPROPERTIES.
         """
         name_sql = self.table(layer, name)
-        self.remove_abandoned(layer, name)
-        self.spark.sql(
-            f"CREATE TABLE IF NOT EXISTS {name_sql} ({columns}) USING delta COMMENT {literal(comment)} "
-            f"{properties} {self.location(layer, name)}"
-        )
+        with self.creating(layer, name):
+            self.spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {name_sql} ({columns}) USING delta COMMENT {literal(comment)} "
+                f"{properties} {self.location(layer, name)}"
+            )
         return name_sql
 
     def remove_abandoned(self, layer: Layer, name: str) -> None:
-        """Removes, on a laptop, the folder that a killed run left of a table which it was creating. Delta creates no
-        table in a folder that has files."""
+        """Removes, on a laptop, the folder that a killed run left of a table which it was creating."""
         if self.root is None or holds_table(folder := self.root / layer / name) or not folder.is_dir():
             return
-        age = 0 if layer in (Layer.BRONZE, Layer.LIVE) else _ABANDONED_AFTER_SECONDS
-        if _last_change(folder) < time.time() - age:
-            shutil.rmtree(folder, ignore_errors=True)
+        with _locked(self.root / "locks" / layer / name, wait=False) as is_free:
+            if is_free and _last_change(folder) < time.time() - _ABANDONED_AFTER_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def uncommitted(self, layer: Layer) -> list[str]:
+        """Returns, on a laptop, the names of folders whose tables have no commit, as killed runs leave them."""
+        folders = [] if self.root is None else (self.root / layer).glob("*")
+        return sorted(folder.name for folder in folders if not holds_table(folder))
+
+    @contextmanager
+    def creating(self, layer: Layer, name: str) -> Iterator[None]:
+        """Lets, on a laptop, one run at a time create a table of this name, or rename one to it, and removes the folder
+        that a killed run left. Delta creates no table in a folder that has files."""
+        if self.root is None or holds_table(folder := self.root / layer / name):
+            yield
+            return
+        with _locked(self.root / "locks" / layer / name, wait=True):
+            if not holds_table(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+            yield
 
     def drop(self, layer: Layer, name: str) -> None:
         """Drops a Delta table with its files, also a table in a folder."""
@@ -272,7 +295,8 @@ class Lake:
             self.spark.sql(f"ALTER TABLE {self.table(layer, old)} RENAME TO {self.table(layer, new)}")
             return
         self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # only of the catalog: the folder stays
-        (self.root / layer / old).rename(self.root / layer / new)
+        with self.creating(layer, new):
+            (self.root / layer / old).rename(self.root / layer / new)
         self._forget_folders()
         self._register_table(layer, new)
 
@@ -333,6 +357,20 @@ def _last_change(folder: Path) -> float:
         return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
     except FileNotFoundError:
         return time.time()
+
+
+@contextmanager
+def _locked(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Holds the lock of a file, once no other run does. Yields False if one does and this one is not to ``wait``. The
+    operating system releases it when a process dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            is_held = True
+        except BlockingIOError:
+            is_held = False
+        yield is_held
 
 
 def _another_session(spark: SparkSession) -> SparkSession:

@@ -37,7 +37,7 @@ def test_the_project_carries_a_stream_for_each_feed_of_the_demo() -> None:
     assert len(list(answers(PROJECT / STREAM))) == 46
 
 
-@pytest.mark.parametrize("left", [(), (MARK, "bronze", "ops"), ("scratch", "warehouse")])
+@pytest.mark.parametrize("left", [(), (MARK, "bronze", "ops", "locks/live"), ("scratch", "warehouse")])
 def test_a_lake_of_the_demo_or_of_an_empty_prompt_is_made_anew(left: tuple[str, ...], tmp_path: Path) -> None:
     for name in left:
         (tmp_path / "lake" / name).mkdir(parents=True)

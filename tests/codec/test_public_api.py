@@ -154,6 +154,14 @@ def test_rows_of_a_table_may_come_before_their_schema() -> None:
     assert (kinds.count("row"), kinds.count("bootstrap")) == (5000, 1)
 
 
+def test_only_where_schemas_come_late_many_bytes_are_decoded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row repeats its columns' names and types, ten times the bytes of a message of Craft."""
+    monkeypatch.setattr(protocols, "_BATCH_BYTES", 2 * len(ROW))
+    assert MessageDecoder("craft").table([ROW] * 4)["message"].num_chunks == 2
+    bootstrap, row = simple(BOOTSTRAP, INSERT)
+    assert [*decode([row, row, bootstrap], "simple")] == [(INSERT,), (INSERT,), (BOOTSTRAP,)]
+
+
 def test_messages_are_read_as_they_are_asked_for() -> None:
     (message,) = encode([Resolved(commit_ts=5)], "craft")
     taken = count()

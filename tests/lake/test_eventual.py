@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -151,6 +152,29 @@ def test_upsert_wins_over_a_delete_of_the_same_commit_that_comes_in_a_later_batc
     feed.send(1, T.delete(at(2), 1, "a"), T.delete(at(2), 2, "b"))
     feed.go()
     assert feed.rows("t") == {1: ("moved in",), 3: ("moved in",)}
+
+
+@pytest.mark.long
+def test_whole_row_stays_where_the_same_change_comes_again_with_its_handle_key_only(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """In the same batch, in another partition, or in a later batch."""
+    described = {"gold": {"mode": "eventual", "on_handle_key_only": "null"}}
+    feed = Changefeed(spark, broker, tmp_path, partitions=2, described=described, schema=SCHEMA)
+    key_only = Source(table="t", columns=(ID,))
+    rows = [T.insert(at(2), number, "whole") for number in range(4)]
+    again = [replace(key_only.insert(at(2), number), handle_only=True) for number in range(4)]
+    feed.send(0, rows[0], again[0], rows[1], rows[2], again[3])
+    feed.send(1, again[1], T.delete(at(1), 3, "moved away"))
+    feed.go()
+    assert feed.rows("t") == {0: ("whole",), 1: ("whole",), 2: ("whole",), 3: (None,)}
+    feed.send(0, again[2], T.delete(at(4), 0, "whole"), rows[3])
+    feed.go()
+    assert feed.rows("t") == {1: ("whole",), 2: ("whole",), 3: ("whole",)}
+    feed.send(0, replace(key_only.insert(at(4), 0), handle_only=True))
+    feed.send(0, replace(key_only.update(at(5), (1,), (1,)), handle_only=True))
+    feed.go()
+    assert feed.rows("t") == {0: (None,), 1: (None,), 2: ("whole",), 3: ("whole",)}
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import Changefeed, Source, at
+from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
@@ -48,3 +48,24 @@ def test_so_are_those_of_ddls_and_of_an_export(feed: Changefeed) -> None:
         check_time_zones(feed.lake, known, UNKNOWN)
     with pytest.raises(ConfigError, match=f"gold.ddl_time_zone: .* {UNKNOWN}"):
         check_time_zones(feed.lake, GoldConfig(feed="f", time_zone="UTC", ddl_time_zone=UNKNOWN))
+
+
+@pytest.mark.long
+def test_texts_in_utc_get_more_digits_before_their_z(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """Debezium's TIMESTAMPs of the later hour, where clocks are turned back."""
+    feed = Changefeed(
+        spark,
+        broker,
+        tmp_path,
+        protocol="debezium",
+        options={"enable-tidb-extension": True},
+        described={"time_zone": "America/New_York"},
+        schema="CREATE TABLE shop.t (id BIGINT PRIMARY KEY, at TIMESTAMP);",
+    )
+    sent = ("2021-11-07 05:30:00", "2021-11-07 06:30:00", "1970-01-01 00:00:00")  # the last one: a zero date
+    feed.send(0, *(T.insert(at(1), number, text) for number, text in enumerate(sent)))
+    feed.send(0, ddl(at(2), "ALTER TABLE `shop`.`t` MODIFY `at` TIMESTAMP(3)", "shop", "t"))
+    feed.resolve(at(3))
+    feed.go()
+    irregular = {row["id"]: row["_ticdc_irregular"] for row in spark.table(feed.live("t")).collect()}
+    assert irregular == {0: None, 1: {"at": "2021-11-07T06:30:00.000Z"}, 2: {"at": "0000-00-00 00:00:00.000"}}

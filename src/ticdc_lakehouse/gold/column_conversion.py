@@ -129,9 +129,8 @@ def _more_digits(rows: AlteredRows, before: ColumnDefinition, after: ColumnDefin
     if before.type.family not in _MOMENTS or had == has:
         return rows
     name = literal(before.name)
-    texts = (
-        f"transform_values({IRREGULAR}, (k, v) -> CASE WHEN k = {name} THEN concat(v, {zeros(had, has)}) ELSE v END)"
-    )
+    longer = f"regexp_replace(v, '(?<!Z)(?=Z?$)', {zeros(had, has)})"  # before the Z of a text in UTC
+    texts = f"transform_values({IRREGULAR}, (k, v) -> CASE WHEN k = {name} THEN {longer} ELSE v END)"
     return rows.select(
         {IRREGULAR: f"CASE WHEN map_contains_key({IRREGULAR}, {name}) THEN {texts} ELSE {IRREGULAR} END"}
     )

@@ -128,15 +128,15 @@ def create_live_table(
     """Create a table's live table in one commit: with these rows, which have its columns, or empty."""
     columns = live_columns(table, tombstones=config.mode is Mode.EVENTUAL)
     clauses = layout_sql(table, columns, _first_properties(table, stable_id, config))
-    lake.remove_abandoned(Layer.LIVE, name)
     created, where = f"CREATE TABLE {lake.table(Layer.LIVE, name)}", lake.location(Layer.LIVE, name)
-    if rows is None:
-        declared = ", ".join(column.declaration for column in columns)
-        lake.spark.sql(f"{created} ({declared}) USING delta {clauses} {where}")
-    else:
-        typed = rows.select(*(F.col(quoted(c.name)).cast(c.spark_type).alias(c.name) for c in columns))
-        with temporary_view(lake, commented(typed, columns)) as source:
-            lake.spark.sql(f"{created} USING delta {clauses} {where} AS SELECT * FROM {source}")
+    with lake.creating(Layer.LIVE, name):  # another feed, which this one's lock does not hold, may take the name, too
+        if rows is None:
+            declared = ", ".join(column.declaration for column in columns)
+            lake.spark.sql(f"{created} ({declared}) USING delta {clauses} {where}")
+        else:
+            typed = rows.select(*(F.col(quoted(c.name)).cast(c.spark_type).alias(c.name) for c in columns))
+            with temporary_view(lake, commented(typed, columns)) as source:
+                lake.spark.sql(f"{created} USING delta {clauses} {where} AS SELECT * FROM {source}")
     if lake.root is None:
         _tag(lake, lake.table(Layer.LIVE, name), config.feed, table)
 

@@ -39,7 +39,11 @@ COMMIT_TS = "_ticdc_commit_ts"
 DELETED = "_ticdc_deleted"
 _EXACT = "_ticdc_exact"
 """Mode eventual: whether the wire has a change's commit_ts, rather than its millisecond."""
-NEWEST_IMAGE = "max_by(image, struct(commit_ts, coalesce(octet_length(image), -1)))"
+_YIELDS = "_ticdc_yields"
+"""Mode eventual: whether a row of the same commit stays: before a delete, and before a copy of it that was too large
+for a message and has the handle key only."""
+_AGE = "struct(commit_ts, coalesce(octet_length(image), -1))"
+NEWEST_IMAGE = f"max_by(image, {_AGE})"
 """SQL aggregate over `changes_sql`'s columns: the image of the newest change. Of one commit_ts an upsert (the longest
 image, where one copy has the handle key only) comes after a delete."""
 WHOLE_COLUMNS = f"{KEY} STRING, commit_ts BIGINT, image STRING, error STRING"
@@ -58,7 +62,8 @@ def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
     inserted = "" if tombstones else f"AND NOT s.{DELETED}"
     newer = f"s.{COMMIT_TS} >= t.{COMMIT_TS}"
     if tombstones:  # the upsert of the same commit may have come in an earlier batch
-        newer += f" AND NOT (s.{COMMIT_TS} = t.{COMMIT_TS} AND s.{DELETED} AND s.{_EXACT})"
+        is_row = f"(s.{DELETED} OR NOT t.{DELETED})"
+        newer += f" AND NOT (s.{COMMIT_TS} = t.{COMMIT_TS} AND s.{_YIELDS} AND {is_row})"
     with _files_shown(lake, rows):
         lake.spark.sql(f"""
         MERGE INTO {lake.table(Layer.LIVE, name)} t
@@ -121,7 +126,7 @@ def _stage_view(stage: Stage) -> str:
 
 def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """The newest change of each key among the rows: key, commit_ts, whether it is gone, in mode eventual whether
-    commit_ts is exact, irregular, then the typed columns.
+    a row of the same commit stays, irregular, then the typed columns.
 
     The two ``inline`` are optimizer barriers: without them it writes the parsing of a column out wherever the
     column is used, and a table of fifty columns no longer fits into the planner's memory.
@@ -134,14 +139,14 @@ def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> 
     irregular_texts = (
         f"CASE WHEN {has_irregular_sql(typed, shown, values)} THEN {irregular_texts_sql(typed, shown, values)} END"
     )
-    exact = "" if rows.batches is None else f", {_EXACT}"
-    own = f"{KEY}, {COMMIT_TS}, {DELETED}{exact}"
+    yields = "" if rows.batches is None else f", {_YIELDS}"
+    own = f"{KEY}, {COMMIT_TS}, {DELETED}{yields}"
     return f"""
         SELECT {own}, {irregular_sql("irregular_texts")} AS {IRREGULAR}{columns}
         FROM (SELECT {own}, {", ".join(values)}, {irregular_texts} AS irregular_texts
         FROM (SELECT {own}, {", ".join(texts)},
                      inline(array({values_sql(typed, whole, time_zone)})) AS ({", ".join(values)})
-        FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {DELETED}{exact},
+        FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {DELETED}{yields},
                      inline(array({image_sql(rows.table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
         FROM ({latest_sql(lake, feed, rows, time_zone)}))))"""
 
@@ -151,9 +156,9 @@ def latest_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     if rows.stage is not None:
         staged = f"FROM {_stage_view(rows.stage)} WHERE segment = {rows.stage.segment}"
         return f"SELECT {KEY}, commit_ts AS {COMMIT_TS}, image {staged}"
-    exact = "" if rows.batches is None else f", max_by({_EXACT}, commit_ts) AS {_EXACT}"
+    yields = "" if rows.batches is None else f", max_by({_YIELDS}, {_AGE}) AS {_YIELDS}"
     return f"""
-        SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, {NEWEST_IMAGE} AS image{exact}
+        SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, {NEWEST_IMAGE} AS image{yields}
         FROM ({_reduced_sql(lake, feed, rows, time_zone)}) GROUP BY {KEY}"""
 
 
@@ -164,19 +169,22 @@ def _keys_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
 
 def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """The changes among which the newest of each key is looked for: without exact commit_ts (eventual mode) the last
-    of each partition, since in a partition changes of one key come in commit order."""
+    of each partition, since in a partition changes of one key come in commit order. Of one exact commit_ts the longest
+    image, as in `NEWEST_IMAGE`."""
     changes = changes_sql(lake, feed, rows, time_zone)
     if rows.batches is None:
         return changes
-    order = f"struct(commit_ts, {_EXACT} AND image IS NOT NULL, offset, index, image IS NOT NULL)"
-    last = f"max_by(struct(commit_ts, image, {_EXACT}), {order}) AS last"
+    length = f"IF({_EXACT}, coalesce(octet_length(image), -1), -1)"
+    order = f"struct(commit_ts, {length}, offset, index, image IS NOT NULL)"
+    yields = f"{_EXACT} AND (image IS NULL OR handle_only) AS {_YIELDS}"
+    last = f"max_by(struct(commit_ts, image, {yields}), {order}) AS last"
     by_partition = f"SELECT {KEY}, {last} FROM ({changes}) GROUP BY {KEY}, topic, partition"
-    return f"SELECT {KEY}, last.commit_ts, last.image, last.{_EXACT} FROM ({by_partition})"
+    return f"SELECT {KEY}, last.commit_ts, last.image, last.{_YIELDS} FROM ({by_partition})"
 
 
 def changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """Each change of a key: ``_ticdc_key``, commit_ts, image (NULL for a delete); in mode eventual also
-    ``_ticdc_exact``. An update that moved the key is two changes."""
+    ``_ticdc_exact`` and handle_only. An update that moved the key is two changes."""
     changes = _sent_changes_sql(lake, feed, rows, time_zone)
     if rows.whole_rows is None:
         return changes
@@ -194,14 +202,15 @@ def _sent_changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) ->
     key, old_key = row_keys_sql(rows, time_zone)
     commit_ts, exact, arrivals = "commit_ts", "", ""
     if rows.batches is not None:
-        events, commit_ts, exact = f"({events_table.ordered_sql(lake, feed)})", "commit_order", f" {_EXACT},"
+        events, commit_ts = f"({events_table.ordered_sql(lake, feed)})", "commit_order"
+        exact = f" {_EXACT}, handle_only,"
         arrivals = f"AND batch > {rows.batches[0]} AND batch <= {rows.batches[1]}"
     changes = f"""
         SELECT topic, partition, offset, index, commit_ts,{exact}
                {changed_keys_sql("key", "old_key")}
         FROM (SELECT topic, partition, offset, index, commit_ts IS NOT NULL AS {_EXACT},
                      {commit_ts} AS commit_ts, {with_bytes_sql(rows)} AS after, {key} AS key,
-                     {old_key} AS old_key, replayed_at
+                     {old_key} AS old_key, replayed_at, coalesce(handle_only, false) AS handle_only
               FROM {events}
               WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
               AND {commit_ts} <= {rows.through} {arrivals}"""

@@ -178,7 +178,7 @@ def clean(lake: Path) -> None:
     if others := _feeds_of_others(lake):
         found = f"{counted(len(others), 'feed')} that the demo did not make ({', '.join(others)})"
         raise ConfigError(f"{lake}: holds {found}; move the folder away, or give --lake FOLDER")
-    for lock in (lake / "kafka" / "broker.log", *(lake / "locks").glob("*")):
+    for lock in (lake / "kafka" / "broker.log", *(lake / "locks").glob("*.*")):
         if _is_held(lock):
             raise ConfigError(
                 f"{lake}: another process is at work in it ({lock.name}); end that one, or give --lake FOLDER"

@@ -1,0 +1,106 @@
+"""Runs that create a table of the same name at the same time, and folders that a killed one left, on a laptop."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from changefeed import Changefeed, Source, at, ddl
+
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.live_table import create_live_table
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.schema.script import tables_from_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from ticdc_local.broker import Broker
+
+
+def create_live(lake: Lake, name: str) -> None:
+    (table,) = tables_from_sql("CREATE TABLE shop.t (id BIGINT PRIMARY KEY)")
+    create_live_table(lake, name, table, data=name, config=GoldConfig(feed="f", time_zone="UTC"))
+
+
+def lake_of(spark: SparkSession, layer: Layer, root: Path) -> Lake:
+    lake = Lake(spark=spark, catalog="spark_catalog", schemas={layer: f"creating_{layer}"}, checkpoints="", root=root)
+    lake.register()
+    return lake
+
+
+def create_bronze(lake: Lake, name: str) -> None:
+    """As a replay does, and a load, without the lock of bronze."""
+    lake.create(Layer.BRONZE, name, "a INT", comment="of another run")
+
+
+@pytest.mark.parametrize(("layer", "create"), [(Layer.LIVE, create_live), (Layer.BRONZE, create_bronze)])
+def test_a_run_waits_while_another_one_creates_a_table_of_the_same_name(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    layer: Layer,
+    create: Callable[[Lake, str], None],
+) -> None:
+    """No lock of its feed keeps the other run away."""
+    lake = lake_of(spark, layer, tmp_path)
+    written, lock, waits = tmp_path / layer / "taken" / "part-00000.parquet", fcntl.flock, Event()
+
+    def flock(*arguments: Any) -> None:
+        waits.set()
+        lock(*arguments)
+
+    (tmp_path / layer).mkdir()
+    with ThreadPoolExecutor(1) as pool:
+        with lake.creating(layer, "taken"):
+            written.parent.mkdir()
+            written.touch()
+            monkeypatch.setattr(fcntl, "flock", flock)
+            created = pool.submit(create, lake, "taken")
+            created.add_done_callback(lambda _: waits.set())
+            assert waits.wait(300)
+            assert written.exists()
+        created.result()
+    assert lake.exists(layer, "taken")
+    assert not written.exists()
+
+
+def leave_folder(folder: Path, *, age: float) -> None:
+    """What a run leaves that was killed while it created a table with rows."""
+    (folder / "_delta_log").mkdir(parents=True)
+    (folder / "part-00000.parquet").touch()
+    for path in (folder, *folder.iterdir()):
+        os.utime(path, (time.time() - age,) * 2)
+
+
+def test_a_folder_that_a_killed_run_left_keeps_no_table_from_its_name(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path / "lake")
+    feed.send(0, Source(table="a").insert(at(1), 1, "a"))
+    feed.resolve(at(1))
+    feed.go()
+    leave_folder(feed.folder / Layer.LIVE / f"{feed.name}_shop_b", age=0)
+    feed.send(0, ddl(at(2), "RENAME TABLE `shop`.`a` TO `shop`.`b`", "shop", "b", "RENAME"))
+    feed.resolve(at(3))
+    feed.go()
+    assert feed.rows("b") == {1: ("a",)}
+
+
+def test_maintenance_removes_folders_that_killed_runs_left(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """Not those that a run is creating, or may be."""
+    feed = Changefeed(spark, broker, tmp_path / "lake")
+    folders = {name: feed.folder / Layer.LIVE / name for name in ("left", "new", "being_created")}
+    with feed.lake.creating(Layer.LIVE, "being_created"):
+        for name, folder in folders.items():
+            leave_folder(folder, age=0 if name == "new" else 3600)
+        feed.run.maintain()
+    assert [name for name, folder in folders.items() if folder.exists()] == ["new", "being_created"]
