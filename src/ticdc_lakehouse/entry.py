@@ -15,7 +15,7 @@ from ticdc_codec.errors import AttentionError, ConfigError
 from ticdc_codec.event import Column
 from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse import job_parameters
-from ticdc_lakehouse.bronze.landing import Landed, Source, land, messages_table
+from ticdc_lakehouse.bronze.landing import Landed, Source, create_tables, has_landed, land
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, thresholds_of
@@ -91,7 +91,9 @@ class Run:
         )
         with self._exclusive(Layer.BRONZE), timed("bronze", "landed", feed=self.feed.name) as fields:
             check_feed_name(self.lake, self.feed.name)
-            is_new = not self.lake.exists(Layer.BRONZE, messages_table(self.feed.name))
+            if not has_landed(self.lake, self.feed.name):  # before: this run may fail, or never end
+                create_tables(self.lake, self.feed.name)
+                status.show_landed_feeds(self.lake)
             landed = land(
                 self.lake,
                 source,
@@ -99,8 +101,6 @@ class Run:
                 max_offsets_per_trigger=self.max_offsets_per_trigger,
             )
             fields |= {"batches": landed.batches, "messages": landed.messages}
-            if is_new:
-                status.show_landed_feeds(self.lake)
             return landed
 
     def silver(self) -> Decoded:

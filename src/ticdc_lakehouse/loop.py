@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -37,6 +37,8 @@ LONGEST_PAUSE = 300.0
 _MAINTENANCE_PAUSE = timedelta(hours=1)
 """The pause after maintenance that failed, unless the next one is due before."""
 _FAILURES = (LakehouseError, PySparkException, Py4JError, OSError)
+_JAVA_ENDED = (Py4JNetworkError, ConnectionError)
+"""Failures of py4j's own connection: Kafka's come as errors of Spark, TiDB's as `ConfigError`."""
 _HOUR = 3600.0
 _SHOWN = 3
 """Blocked tables that a round's line names."""
@@ -131,11 +133,15 @@ class _Feed:
         )
 
     def attempt(self, every_seconds: float) -> Round | FailedRound:
-        """Runs the layers once; after a failure the next try comes later than after the one before."""
+        """Runs the layers once; after a failure the next try comes later than after the one before.
+
+        Raises ConfigError if Java has ended.
+        """
         self.number += 1
         try:
             done = self.round()
         except _FAILURES as error:
+            _check_java(error)
             self.failures += 1
             self.known, self.undecoded = None, True
             first = max(_LEAST_BETWEEN_TRIES, every_seconds)
@@ -146,7 +152,7 @@ class _Feed:
         return done
 
     def maintain_if_due(self) -> Maintained | FailedMaintenance | None:
-        """Maintains the feed if that is due; None if it is not."""
+        """Maintains the feed if that is due; None if it is not. Raises ConfigError if Java has ended."""
         if self.maintain_every is None:
             return None
         try:
@@ -155,6 +161,7 @@ class _Feed:
             self.known = None
             done = self.run.maintain()
         except _FAILURES as error:
+            _check_java(error)
             self.maintenance_due = datetime.now(UTC) + min(self.maintain_every, _MAINTENANCE_PAUSE)
             return FailedMaintenance(feed=self.run.feed.name, error=error, next_try=self.maintenance_due)
         self.maintenance_due = datetime.now(UTC) + self.maintain_every
@@ -166,6 +173,13 @@ class _Feed:
         return self.maintenance_due is not None and self.maintenance_due <= datetime.now(UTC)
 
 
+def _check_java(error: Exception) -> None:
+    """Raises ConfigError if a failure means that Java has ended: this process can start no other, so that a further
+    round of any feed fails, too."""
+    if isinstance(error, _JAVA_ENDED):
+        raise ConfigError("Java has ended, and with it every feed of this loop: run it again") from error
+
+
 def rounds(
     runs: Sequence[Run],
     every_seconds: float,
@@ -175,7 +189,10 @@ def rounds(
 ) -> Iterator[LoopEvent]:
     """Processes the feeds round by round, each ``every_seconds`` after the one before began, or at once where that has
     passed; when all feeds are paused, the next round waits for one. None as ``count``: forever. After a round, a feed
-    whose last maintenance, or first window, is as long ago as ``maintain_every`` is maintained; None: never."""
+    whose last maintenance, or first window, is as long ago as ``maintain_every`` is maintained; None: never.
+
+    Raises ConfigError if Java has ended.
+    """
     feeds = [_Feed(run=run, maintain_every=maintain_every) for run in runs]
     number = 0
     while count is None or number < count:
@@ -196,8 +213,8 @@ def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
     ``maintain_every_hours`` (empty: never). Prints a line for each round of each feed, and for a feed that cannot begin
     since its file is wrong: the others go on.
 
-    Raises ConfigError for a widget that is wrong, without a feed that can begin, and in the end where one could not or
-    its last round failed.
+    Raises ConfigError for a widget that is wrong, without a feed that can begin, in the end where one could not or its
+    last round failed, and if Java has ended.
     """
     configure_unless_done()
     widgets = dbutils.widgets.getAll()

@@ -65,6 +65,17 @@ def test_paths_are_those_of_the_workspace_and_every_key_is_known_to_dbx() -> Non
             assert (ROOT / f"{path.removeprefix('/Repos/me/lake/')}.py").is_file()
 
 
+@pytest.mark.parametrize("workspace", ["/Repos/me/lake", "/Workspace/Repos/me/lake", "/Workspace/Repos/me/lake/"])
+def test_feed_files_are_where_python_opens_the_workspace(workspace: str) -> None:
+    document = yaml.safe_load(deployment_text(ROOT, workspace, {}))
+    for job in document["environments"]["default"]["workflows"]:
+        defaults = {each["name"]: each["default"] for each in job["parameters"]}
+        if "feed" in defaults or "feeds" in defaults:
+            assert defaults["feeds_root"] == "/Workspace/Repos/me/lake/resources/feeds"
+        for task in job["tasks"]:
+            assert task["notebook_task"]["notebook_path"].startswith(f"{workspace.rstrip('/')}/notebooks/")
+
+
 def test_a_relative_folder_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"--workspace: expected an absolute path such as /Repos/.*, found 'Repos'"):
         deployment_text(ROOT, "Repos", {})

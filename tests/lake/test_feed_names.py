@@ -75,6 +75,22 @@ def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monk
     assert lake.exists(Layer.LIVE, "shop_crm_events__data")
 
 
+def test_a_copy_of_a_live_table_stays_as_it_is(lake: Lake) -> None:
+    """DEEP CLONE and CREATE TABLE … LIKE copy the properties by which gold knows its tables."""
+    (table,) = tables_from_sql("CREATE TABLE crm.orders (id BIGINT PRIMARY KEY)")
+    config, data = GoldConfig(feed="shop", time_zone="UTC"), "shop_crm_orders__data"
+    found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, name="shop_crm_orders", data=data)
+    state.publish(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
+    for name in ("shop_crm_orders", "shop_crm_orders_backup"):
+        create_live_table(lake, name, table, data=data, config=config)
+    assert misnamed(lake, "shop", {data: "shop_crm_orders"}, {data}) == {}
+
+    assert misnamed(lake, "shop", {data: "shop_crm_sales"}, {data}) == {"shop_crm_orders": "shop_crm_sales"}, "renamed"
+    lake.drop(Layer.LIVE, "shop_crm_orders")
+    assert misnamed(lake, "shop", {}, {data}) == {}, "the table was dropped, and its retention has ended"
+    assert lake.exists(Layer.LIVE, "shop_crm_orders_backup")
+
+
 def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) -> None:
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
     view = naming(lake, "shop").lake_name(EVENTS)

@@ -13,7 +13,7 @@ from changefeed import ID, Changefeed, Source, V, at, ddl
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import live_table, maintenance, table_execution, windows
+from ticdc_lakehouse.gold import live_table, maintenance, table_execution, views, windows
 from ticdc_lakehouse.gold.live_commits import UPKEEP
 from ticdc_lakehouse.gold.live_table import has_published_names, live_names
 from ticdc_lakehouse.gold.maintenance import maintain
@@ -262,6 +262,25 @@ def test_maintenance_after_a_run_that_died_before_it_renamed(
     feed.go()
     assert feed.rows("a") == {1: ("b",), 2: ("b",), 3: ("of a",)}
     assert feed.rows("b") == {1: ("a",), 3: ("of b",)}
+
+
+@pytest.mark.long
+def test_a_copy_of_a_live_table_keeps_neither_gold_nor_maintenance_from_their_work(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path, schema=SCHEMA)
+    feed.send(0, A.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    feed.go()
+    name, data = feed.shown_name("a"), feed.state.tables["shop", "a"].data
+    copied = feed.lake.table(Layer.LIVE, f"{name}_backup")
+    properties = f"TBLPROPERTIES ('ticdc.id' = '{data}', 'ticdc.feed' = '{feed.name}')"
+    folder = feed.lake.location(Layer.LIVE, f"{name}_backup")
+    spark.sql(f"CREATE TABLE {copied} USING delta {properties} {folder} AS SELECT * FROM {feed.live('a')}")
+    views.refresh(feed.lake, feed.run.gold_config)  # as after an upgrade
+    feed.run.maintain()
+    assert feed.rows("a") == {1: ("a",)}
+    assert [tuple(row) for row in spark.sql(f"SELECT id, v FROM {copied}").collect()] == [(1, "a")]
 
 
 @pytest.mark.long

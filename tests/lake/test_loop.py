@@ -95,6 +95,19 @@ def test_gold_follows_what_arrives_between_rounds_and_an_interrupt_leaves_a_lake
     feed.check_nothing_lost_or_doubled()
 
 
+@pytest.mark.long
+def test_the_loop_ends_when_its_java_process_has_died(feed: Changefeed, loop: subprocess.Popen[str]) -> None:
+    feed.send(0, ORDERS.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    wait_for(loop, f"watermark {at(2)}")
+    java = subprocess.run(["pgrep", "-P", str(loop.pid), "java"], capture_output=True, text=True, check=True)
+    os.kill(int(java.stdout), signal.SIGKILL)
+    printed, said = loop.communicate(timeout=PATIENCE)
+    assert loop.returncode == 1, said
+    assert "loop FAILED: Java has ended, and with it every feed of this loop: run it again" in printed
+    assert "Traceback" not in printed
+
+
 def test_a_feed_that_fails_is_tried_again_later_and_holds_no_other(feed: Changefeed) -> None:
     feed.send(0, ORDERS.insert(at(1), 1, "a"))
     feed.resolve(at(2))

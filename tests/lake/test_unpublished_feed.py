@@ -10,7 +10,8 @@ import pytest
 from alerts import alert_value
 from changefeed import Changefeed, Source, at
 
-from ticdc_codec.errors import AttentionError
+from ticdc_codec.errors import AttentionError, ConfigError
+from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.bronze.landing import offsets_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.ops.status import Health
@@ -75,3 +76,21 @@ def test_feed_that_landed_and_never_published_is_shown_from_its_first_run_on(
     assert {name: row["tso"] for name, row in feeds(lake).items()} == {silent.name: None, other.name: at(2)}
     assert hours_without_window(lake, silent.name, other.name) == 2
     assert hours_without_window(lake, other.name) == 0, "a feed that was given up sets off nothing"
+
+
+def test_a_feed_whose_first_run_of_bronze_fails_is_shown(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path / "lake")
+    feed.send(0, ORDERS.insert(at(1), 1, "a"))
+
+    def fail(*_: object, **__: object) -> None:
+        raise ConfigError("brokers do not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(landing, "_land", fail)
+        with pytest.raises(ConfigError, match="brokers do not answer"):
+            feed.run.bronze()
+    assert feeds(feed.lake)[feed.name]["landed_at"] is None
+    feed.run.bronze()
+    assert feeds(feed.lake)[feed.name]["landed_at"] is not None

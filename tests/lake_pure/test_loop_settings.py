@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse import loop
@@ -36,6 +37,20 @@ def test_pauses_grow_up_to_the_longest_however_often_a_feed_fails(every: float, 
     pauses = [each.next_try_seconds for each in done if isinstance(each, FailedRound)]
     assert pauses[: len(first)] == first
     assert pauses[8:] == [LONGEST_PAUSE] * 1092
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("no answer")])
+def test_the_loop_ends_when_java_has_ended(error: Exception) -> None:
+    def fail() -> None:
+        raise error
+
+    run = SimpleNamespace(feed=FailingRun.feed, lake=None, bronze=fail, maintain=fail)
+    feed = _Feed(run=run, maintain_every=timedelta(hours=1), maintenance_due=datetime.now(UTC))  # type: ignore[arg-type]
+    for act in (lambda: feed.attempt(1.0), feed.maintain_if_due):
+        with pytest.raises(ConfigError, match=r"^Java has ended, .*: run it again$"):
+            act()
+    with pytest.raises(ConfigError, match=r"^Java has ended"):
+        list(loop.rounds([run], every_seconds=0, count=2))  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(("every_hours", "pause_minutes"), [(24, 60), (0.5, 30)])

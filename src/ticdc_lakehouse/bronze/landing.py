@@ -110,6 +110,15 @@ def landed_messages(lake: Reader, feed: str, where: str = "true") -> int:
     return int(row["n"] or 0)
 
 
+def has_landed(lake: Lake, feed: str) -> bool:
+    """True if the feed's stream has landed a batch, also one without messages."""
+    return stream_checkpoint.next_batch(_checkpoint(lake, feed)) > 0
+
+
+def _checkpoint(lake: Lake, feed: str) -> str:
+    return lake.checkpoint(f"bronze_{feed}")
+
+
 def create_tables(lake: Lake, feed: str) -> None:
     """Creates a feed's bronze tables where they are missing."""
     lake.create(
@@ -141,7 +150,7 @@ def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_pe
 
 
 def _land(lake: Lake, source: Source, *, continuous: bool, max_offsets_per_trigger: int | None) -> Landed:
-    checkpoint = lake.checkpoint(f"bronze_{source.feed}")
+    checkpoint = _checkpoint(lake, source.feed)
     begun = stream_checkpoint.planned(checkpoint) is not None
     options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
     check_topic_ids(lake.spark, source.feed, options, checkpoint)

@@ -23,8 +23,9 @@ from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
+from ticdc_lakehouse.gold.state import names_ever
 from ticdc_lakehouse.log import warn
-from ticdc_lakehouse.planning.naming import dropped_name, schema_part
+from ticdc_lakehouse.planning.naming import dropped_name, is_internal, schema_part
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
@@ -255,14 +256,17 @@ def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[st
     publishing and renaming.
 
     ``names`` are the published ones; ``known`` all ids that were ever published: another table was never published, and
-    is dropped if the run that made it is dead, or if it has a name that a published one is to take.
+    is dropped if the run that made it is dead, or if it has a name that a published one is to take. A copy that
+    somebody made of a live table, whose properties it has, stays as it is.
     """
     published = set(known)
     parts = {schema_part(name) for name in (*names.values(), *published)}
     found = [name for part in sorted(parts) for name in lake.tables(Layer.LIVE, part)]
     places = {name: stable_id for name in found if (stable_id := id_of(lake, name, feed)) is not None}
     targets = {name: live_name(names, each) for name, each in places.items() if each in published}
-    renames = {old: new for old, new in targets.items() if old != new}
+    others = {old: new for old, new in targets.items() if old != new and places.get(new) != places[old]}
+    ever = names_ever(lake, feed) if others else set()
+    renames = {old: new for old, new in others.items() if old in ever or is_internal(old)}
     for name in places.keys() - targets.keys():
         if name in renames.values() or _is_abandoned(lake, name):
             lake.drop(Layer.LIVE, name)

@@ -31,6 +31,7 @@ from ticdc_lakehouse.gold.state_tables import (
     definition_from,
     definition_row,
     definitions_sql,
+    published_rows_of,
     recoverable_from,
     recoverable_row,
     removed_row,
@@ -254,8 +255,11 @@ def published_ids(lake: Lake, feed: str) -> set[str]:
 
 
 def names_ever(lake: Lake, feed: str) -> set[str]:
-    """The names that views of a feed ever had."""
-    return {row["name"] for row in lake.spark.sql(definitions_sql(lake, feed)).select("name").distinct().collect()}
+    """The names that live tables and views of a feed ever had while they were published; one that a table got by a
+    RENAME while it was blocked only as long as maintenance keeps that state."""
+    defined = lake.spark.sql(definitions_sql(lake, feed)).select("name")
+    rows = defined.union(published_rows_of(lake, TABLE_STATES, feed).select("name")).distinct().collect()
+    return {row["name"] for row in rows if row["name"]}
 
 
 def forget_states(lake: Lake, feed: str, first: int) -> None:

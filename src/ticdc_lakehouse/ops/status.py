@@ -5,7 +5,8 @@
                  nothing yet
     ops.tables   view: each table's state at that watermark
 
-The first run of bronze of a feed creates ops.feeds, the first of gold all views; reading them creates nothing.
+The first run of bronze of a feed creates ops.feeds, before it reads Kafka, the first of gold all views; reading them
+creates nothing.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ def create_views(lake: Lake, *feeds: str) -> None:
 
 
 def show_landed_feeds(lake: Lake) -> None:
-    """Makes ops.feeds show every feed that bronze has run for, also where gold has never run."""
+    """Makes ops.feeds show every feed that bronze has begun with, also where gold has never run."""
     create_tables(lake)
     _show_feeds(lake)
 

@@ -23,6 +23,8 @@ TARGET = "prod"
 _HEAD = """\
 # Made by `ticdc-lake dbx` from databricks.yml and resources/: change those. docs/dbx.md says how it is deployed.
 """
+MOUNT = "/Workspace"
+"""Where compute mounts the workspace's files; a notebook's path has it or has it not."""
 _KEPT = ("description", "schedule", "continuous", "health", "email_notifications", "tags", "queue")
 """Keys of a job that starts others which the jobs that take its place have too."""
 
@@ -114,9 +116,14 @@ def _placed(value: Any, root: Path, workspace: str) -> Any:
         case list() | tuple():
             return [_placed(item, root, workspace) for item in value]
         case str():
-            return value.replace(str(root), workspace)
+            return value.replace(str(root), _opened(workspace))
         case _:
             return value
+
+
+def _opened(workspace: str) -> str:
+    """The folder by which Python opens what is in it: the workspace's files are mounted there."""
+    return workspace if f"{workspace}/".startswith(f"{MOUNT}/") else f"{MOUNT}{workspace}"
 
 
 def _notebook(path: str, workspace: str) -> str:
