@@ -242,8 +242,8 @@ from pathlib import Path
 published = {row["tso"] for row in spark.sql(windows).collect()}
 folder = Path(dbutils.widgets.get("answers"))
 if folder.is_dir():
+    from ticdc_local.verify_stream import verdict
     from ticdc_testkit.recorded_streams import answers
-    from ticdc_testkit.verify_stream import verdict
 
     zone = run.feed.sink_options.time_zone.key
     verdicts = [verdict(run, answer, zone, {}) for answer in answers(folder) if answer.watermark in published]

@@ -12,9 +12,9 @@ from ticdc_lakehouse.policy import Mode
 from ticdc_local.cli import main
 from ticdc_local.cli.verify_stream import Result, chosen, state, summary
 from ticdc_local.kafka import recorded_messages
+from ticdc_local.verify_stream import Verdict, mode_of
 from ticdc_testkit.comparison import LOST, differences
 from ticdc_testkit.recorded_streams import RecordedStream, answers, recorded_streams
-from ticdc_testkit.verify_stream import Verdict, mode_of
 
 STREAMS = Path(__file__).parents[1] / "data" / "streams"
 

@@ -13,8 +13,8 @@ import pytest
 from executors import cluster_session, executor_killed, executor_pids
 
 from ticdc_local.cli import demo
+from ticdc_local.verify_stream import load_stream, verify
 from ticdc_testkit.recorded_streams import recorded_stream
-from ticdc_testkit.verify_stream import load_stream, verify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,8 +25,8 @@ from ticdc_local.cli import demo
 from ticdc_local.java import find_java
 from ticdc_local.launch import spark_environment
 from ticdc_local.session import forget_lake, session_settings
+from ticdc_local.verify_stream import load_stream, verify
 from ticdc_testkit.recorded_streams import recorded_stream
-from ticdc_testkit.verify_stream import load_stream, verify
 
 if TYPE_CHECKING:
     from ticdc_local.broker import Broker

@@ -32,8 +32,8 @@ from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, KafkaMessage, recorded_messages
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.session import local_session
+from ticdc_local.verify_stream import verdict, write_feed
 from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers, recorded_stream
-from ticdc_testkit.verify_stream import verdict, write_feed
 
 PROJECT = Path(__file__).parents[2]
 STREAM = PROJECT / "tests" / "data" / "streams" / "tiflow-bank"

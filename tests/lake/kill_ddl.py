@@ -26,9 +26,9 @@ from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.entry import Run
 from ticdc_local.broker import Broker
 from ticdc_local.session import local_session
+from ticdc_local.verify_stream import load_stream, verdict
 from ticdc_testkit.comparison import Cell
 from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers, recorded_stream
-from ticdc_testkit.verify_stream import load_stream, verdict
 
 NOTEBOOK = PROJECT / "notebooks" / "gold" / "apply.py"
 _SURE_TO_START = 120

@@ -13,8 +13,8 @@ import kill_ddl
 import pytest
 from live_versions import wrong_versions
 
+from ticdc_local.verify_stream import load_stream, verify
 from ticdc_testkit.recorded_streams import RecordedStream, recorded_stream, recorded_streams
-from ticdc_testkit.verify_stream import load_stream, verify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,8 +14,8 @@ from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.ops.load_options import LoadOptions
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_local.verify_stream import load_stream, verdict
 from ticdc_testkit.recorded_streams import Answer, answers, recorded_stream
-from ticdc_testkit.verify_stream import load_stream, verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,8 +18,8 @@ from ticdc_lakehouse.config.table_filter import TableFilter
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.time_travel import as_of
+from ticdc_local.verify_stream import load_stream
 from ticdc_testkit.recorded_streams import Answer, answers, recorded_stream
-from ticdc_testkit.verify_stream import load_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

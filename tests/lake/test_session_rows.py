@@ -11,8 +11,8 @@ import pytest
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.schema.computed_default import pending_columns
+from ticdc_local.verify_stream import load_stream, verify
 from ticdc_testkit.recorded_session import session_stream
-from ticdc_testkit.verify_stream import load_stream, verify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,9 +11,9 @@ from live_versions import wrong_versions
 
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.silver import events_table
+from ticdc_local.verify_stream import load_stream, verify
 from ticdc_testkit.recorded_streams import recorded_stream
 from ticdc_testkit.respelled_streams import respelled
-from ticdc_testkit.verify_stream import load_stream, verify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,9 +19,9 @@ from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_local.verify_stream import mode_of
 from ticdc_testkit.recorded_streams import RecordedStream, answers
 from ticdc_testkit.respelled_streams import commit_order, decoded_messages
-from ticdc_testkit.verify_stream import mode_of
 
 
 @dataclass

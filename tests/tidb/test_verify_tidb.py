@@ -28,8 +28,8 @@ from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.columns import source_columns
 from ticdc_lakehouse.tidb.session import Source as AskedTiDB
 from ticdc_lakehouse.tidb.session import text_of
+from ticdc_local.verify_stream import load_stream
 from ticdc_testkit.recorded_streams import answers, recorded_stream
-from ticdc_testkit.verify_stream import load_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -55,8 +55,8 @@ def made_lake(spark: SparkSession, broker: Broker, folder: Path, prefix: str = "
     from ticdc_lakehouse.entry import Run  # noqa: PLC0415
     from ticdc_local.broker import recorded_messages  # noqa: PLC0415
     from ticdc_local.runner.job import local_parameters  # noqa: PLC0415
+    from ticdc_local.verify_stream import write_feed  # noqa: PLC0415
     from ticdc_testkit.recorded_streams import answers, recorded_stream  # noqa: PLC0415
-    from ticdc_testkit.verify_stream import write_feed  # noqa: PLC0415
 
     stream, topic, feeds = recorded_stream(STREAM, "craft.jsonl.gz", {}), f"{prefix}shop", folder / "feeds"
     broker.create_topic(topic, stream.partitions)

@@ -44,9 +44,9 @@ from ticdc_local.runner.display import table, text_of
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
 from ticdc_local.runner.outcome import Event, JobState, Progress
 from ticdc_local.session import CORES, local_session
+from ticdc_local.verify_stream import Verdict, verdict
 from ticdc_testkit.comparison import Cell
 from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers, recorded_stream
-from ticdc_testkit.verify_stream import Verdict, verdict
 
 STREAM = Path("tests", "data", "streams", "tiflow-basic")
 FEEDS = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ticdc_local.broker import Broker
-    from ticdc_testkit.verify_stream import Verdict
+    from ticdc_local.verify_stream import Verdict
 
 _SHOWN = 20
 _REMARK = 80
@@ -157,7 +157,7 @@ def _verify_one(task: _Task, spark: SparkSession, broker: Broker, result: Result
     from ticdc_codec.errors import LakehouseError
     from ticdc_lakehouse.policy import Mode
     from ticdc_local.cli.job_text import cause_line
-    from ticdc_testkit.verify_stream import FEED, load_stream, mode_of, verify
+    from ticdc_local.verify_stream import FEED, load_stream, mode_of, verify
 
     stream = result.stream
     if mode_of(stream) is Mode.EVENTUAL:
