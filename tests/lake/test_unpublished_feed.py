@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from alerts import alert_value
 from changefeed import Changefeed, Source, at
+from pyspark.errors import AnalysisException
 
 from ticdc_codec.errors import AttentionError, ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.bronze.landing import offsets_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.ops.status import Health
+from ticdc_lakehouse.silver.events_table import table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,3 +96,29 @@ def test_a_feed_whose_first_run_of_bronze_fails_is_shown(
     assert feeds(feed.lake)[feed.name]["landed_at"] is None
     feed.run.bronze()
     assert feeds(feed.lake)[feed.name]["landed_at"] is not None
+
+
+@pytest.mark.long
+def test_maintenance_renews_the_views_over_all_feeds_after_the_tables_of_one_were_dropped(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    removed, feed = Changefeed(spark, broker, tmp_path / "removed"), Changefeed(spark, broker, tmp_path / "lake")
+    lake = feed.lake
+    for each in (removed, feed):
+        each.resolve(at(1))
+        run = replace(each.run, lake=lake)
+        run.bronze()
+        run.silver()
+        run.gold()
+    shown = ("feeds", "quarantine", "changes", "accounting")
+    for layer, name in ((Layer.BRONZE, offsets_table(removed.name)), (Layer.SILVER, table_name(removed.name))):
+        lake.drop(layer, name)
+    for name in shown:
+        with pytest.raises(AnalysisException):
+            spark.table(lake.table(Layer.OPS, name)).collect()
+    feed.run.maintain()
+    for name in shown:
+        spark.table(lake.table(Layer.OPS, name)).collect()
+    [accounted] = spark.table(lake.table(Layer.OPS, "accounting")).collect()
+    assert accounted["feed"] == feed.name
+    assert feeds(lake)[removed.name]["landed_at"] is None, "what it published stays"

@@ -5,8 +5,8 @@
                  nothing yet
     ops.tables   view: each table's state at that watermark
 
-The first run of bronze of a feed creates ops.feeds, before it reads Kafka, the first of gold all views; reading them
-creates nothing.
+The first run of bronze of a feed creates ops.feeds, before it reads Kafka, the first of gold all views; maintenance
+creates them again, without feeds whose tables were dropped. Reading them creates nothing.
 """
 
 from __future__ import annotations
@@ -158,7 +158,19 @@ def create_views(lake: Lake, *feeds: str) -> None:
     missing = [feed for feed in feeds if not accounting.is_current(lake, feed)]  # created last
     if not missing:
         return
-    decoded = _show_feeds(lake)
+    renew_views(lake)
+    for feed in missing:
+        accounting.create_view(lake, feed)
+
+
+def renew_views(lake: Lake) -> None:
+    """Makes the views that show all feeds show those whose tables exist, after a feed came or its tables were dropped;
+    makes none without such a feed."""
+    landed = landing.landed_feeds(lake)
+    if not landed:
+        return
+    _show_feeds(lake, landed)
+    decoded = [feed for feed in landed if events_table.exists(lake, feed)]
     lake.view(
         Layer.OPS,
         "tables",
@@ -168,20 +180,18 @@ def create_views(lake: Lake, *feeds: str) -> None:
         "USING (feed, data, defined_in, defined_by)",
         comment="Each table at its feed's newest published watermark",
     )
-    feed_views.create_views(lake, decoded)
-    for feed in missing:
-        accounting.create_view(lake, feed)
+    if decoded:
+        feed_views.create_views(lake, decoded)
 
 
 def show_landed_feeds(lake: Lake) -> None:
     """Makes ops.feeds show every feed that bronze has begun with, also where gold has never run."""
     create_tables(lake)
-    _show_feeds(lake)
+    _show_feeds(lake, landing.landed_feeds(lake))
 
 
-def _show_feeds(lake: Lake) -> list[str]:
-    """Creates ops.feeds over the feeds that have landed; returns those of them that silver has run for."""
-    landed = landing.landed_feeds(lake)
+def _show_feeds(lake: Lake, landed: Sequence[str]) -> None:
+    """Creates ops.feeds over the feeds that have landed."""
     lake.view(
         Layer.OPS,
         "feeds",
@@ -189,7 +199,6 @@ def _show_feeds(lake: Lake) -> list[str]:
         _feeds_sql(lake, landed),
         comment="Each feed's newest published watermark, NULL if nothing is",
     )
-    return [feed for feed in landed if events_table.exists(lake, feed)]
 
 
 def _feeds_sql(lake: Lake, landed: Sequence[str]) -> str:
