@@ -78,16 +78,18 @@ def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monk
 def test_a_copy_of_a_live_table_stays_as_it_is(lake: Lake) -> None:
     """DEEP CLONE and CREATE TABLE … LIKE copy the properties by which gold knows its tables."""
     (table,) = tables_from_sql("CREATE TABLE crm.orders (id BIGINT PRIMARY KEY)")
-    config, data = GoldConfig(feed="shop", time_zone="UTC"), "shop_crm_orders__data"
-    found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, name="shop_crm_orders", data=data)
-    state.publish(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
-    for name in ("shop_crm_orders", "shop_crm_orders_backup"):
-        create_live_table(lake, name, table, data=data, config=config)
-    assert misnamed(lake, "shop", {data: "shop_crm_orders"}, {data}) == {}
+    config, stable_id = GoldConfig(feed="shop", time_zone="UTC"), "shop_crm_orders__data"
+    lake_name = "shop_crm_orders"
+    found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, lake_name=lake_name, stable_id=stable_id)
+    state.commit_window(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
+    for name in (lake_name, "shop_crm_orders_backup"):
+        create_live_table(lake, name, table, stable_id=stable_id, config=config)
+    assert misnamed(lake, "shop", {stable_id: lake_name}, {stable_id}) == {}
 
-    assert misnamed(lake, "shop", {data: "shop_crm_sales"}, {data}) == {"shop_crm_orders": "shop_crm_sales"}, "renamed"
-    lake.drop(Layer.LIVE, "shop_crm_orders")
-    assert misnamed(lake, "shop", {}, {data}) == {}, "the table was dropped, and its retention has ended"
+    renamed = misnamed(lake, "shop", {stable_id: "shop_crm_sales"}, {stable_id})
+    assert renamed == {lake_name: "shop_crm_sales"}
+    lake.drop(Layer.LIVE, lake_name)
+    assert misnamed(lake, "shop", {}, {stable_id}) == {}, "the table was dropped, and its retention has ended"
     assert lake.exists(Layer.LIVE, "shop_crm_orders_backup")
 
 

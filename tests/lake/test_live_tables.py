@@ -272,9 +272,9 @@ def test_a_copy_of_a_live_table_keeps_neither_gold_nor_maintenance_from_their_wo
     feed.send(0, A.insert(at(1), 1, "a"))
     feed.resolve(at(2))
     feed.go()
-    name, data = feed.shown_name("a"), feed.state.tables["shop", "a"].data
+    name, stable_id = feed.shown_name("a"), feed.state.tables["shop", "a"].stable_id
     copied = feed.lake.table(Layer.LIVE, f"{name}_backup")
-    properties = f"TBLPROPERTIES ('ticdc.id' = '{data}', 'ticdc.feed' = '{feed.name}')"
+    properties = f"TBLPROPERTIES ('ticdc.id' = '{stable_id}', 'ticdc.feed' = '{feed.name}')"
     folder = feed.lake.location(Layer.LIVE, f"{name}_backup")
     spark.sql(f"CREATE TABLE {copied} USING delta {properties} {folder} AS SELECT * FROM {feed.live('a')}")
     views.refresh(feed.lake, feed.run.gold_config)  # as after an upgrade
