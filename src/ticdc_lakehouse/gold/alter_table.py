@@ -1,5 +1,5 @@
-"""Live tables follow an ALTER TABLE in one commit: of metadata alone where no stored value changes, else an atomic
-replacement that is written from the version before.
+"""Live tables follow an ALTER TABLE in one commit: it changes only metadata where no stored value changes, else it is
+an atomic replacement that is written from the version before.
 
 TiDB sends no row for what an ALTER TABLE does to the rows that are there, so gold does the same to its own: new columns
 get their DEFAULT, and values of a column that changes its type are converted by MySQL's rules (`type_conversion`).
@@ -44,8 +44,8 @@ from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_column
 
 
 def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: int) -> bool:
-    """Do to the live table, which is at ``version``, what the DDL did, in one commit; gives whether there was anything
-    to do.
+    """Applies the DDL to the live table, which is at ``version``, in one commit. Returns False if there was nothing to
+    do.
 
     Raises ApplyError, before anything is written, if values cannot be converted.
     """
@@ -54,7 +54,7 @@ def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: i
     stored = tuple(schema.names)
     tombstones = DELETED in stored
     target = live_columns(step.table, tombstones=tombstones)
-    if _renames_alone(lake, table, step, stored):
+    if _is_plain_rename(lake, table, step, stored):
         (effect,) = step.effects
         assert isinstance(effect, ColumnRenamed)
         lake.spark.sql(f"ALTER TABLE {table} RENAME COLUMN {quoted(effect.old)} TO {quoted(effect.new)}")
@@ -82,7 +82,7 @@ def exchange(
     tables: tuple[Table, Table],
     zone: str,
 ) -> None:
-    """Exchange the rows of a partition and of a plain table, at these Delta versions: one replacement of each.
+    """Exchanges the rows of a partition and of a plain table, at these Delta versions: one replacement of each.
 
     Raises ApplyError, before anything is written, if some of the plain table's rows lie outside the partition's bounds
     (WITHOUT VALIDATION): later on nothing would distinguish them from others.
@@ -105,22 +105,22 @@ def exchange(
 
 
 def replace_rows(lake: Lake, table: str, query: str, definition: Table, columns: Sequence[Column]) -> None:
-    """Replace rows, columns and layout of a live table in one commit; older versions keep theirs, and the table what
-    else was set of it."""
+    """Replaces rows, columns and layout of a live table in one commit. Older versions keep theirs, and the table keeps
+    the other properties that were set."""
     layout = layout_sql(definition, columns, given_properties(lake, table))
     with temporary_view(lake, commented(lake.spark.sql(query), columns)) as source:
         lake.spark.sql(f"REPLACE TABLE {table} USING delta {layout} AS SELECT * FROM {source}")
 
 
 def _adds_and_drops(effects: Sequence[Effect]) -> bool:
-    """Whether columns are dropped and others added: Delta cannot tell that from a change of their types, and a new
+    """True if columns are dropped and others added: Delta cannot tell that from a change of their types, and a new
     column under a dropped one's name has other values."""
     return any(isinstance(e, ColumnAdded) for e in effects) and any(isinstance(e, ColumnDropped) for e in effects)
 
 
-def _renames_alone(lake: Lake, table: str, step: AlterRows, stored: Sequence[str]) -> bool:
-    """Whether the DDL only renames one column, to a name that is another one to Spark, and of which no irregular
-    value is kept by name."""
+def _is_plain_rename(lake: Lake, table: str, step: AlterRows, stored: Sequence[str]) -> bool:
+    """True if the DDL only renames one column, which keeps its position, to a name that is another one to Spark, and if
+    no irregular value is stored under the old name."""
     match step.effects:
         case (ColumnRenamed(old=old, new=new),):
             order = [column.name for column in live_columns(step.table, tombstones=DELETED in stored)]
@@ -132,7 +132,7 @@ def _renames_alone(lake: Lake, table: str, step: AlterRows, stored: Sequence[str
 
 
 def _apply_effect(lake: Lake, config: GoldConfig, rows: AlteredRows, effect: Effect, step: AlterRows) -> AlteredRows:
-    """The rows after one effect of the DDL."""
+    """Returns the rows after one effect of the DDL."""
     match effect:
         case ColumnAdded(column=column, value=value):
             return _add(rows, by_name(column), value, config.time_zone)
@@ -161,7 +161,7 @@ def _add(rows: AlteredRows, column: ColumnDefinition, value: str | None, time_zo
 
 
 def _fill(rows: AlteredRows, column: ColumnDefinition, value: str, time_zone: str) -> AlteredRows:
-    """Rows that were not written since the ADD COLUMN get its value."""
+    """Sets the column's value in rows that were not written since the ADD COLUMN."""
     assert column.pending is not None
     values = assigned(typed_column(column), literal(value), time_zone)
     is_old = f"{COMMIT_TS} <= {column.pending.since}"
@@ -169,7 +169,7 @@ def _fill(rows: AlteredRows, column: ColumnDefinition, value: str, time_zone: st
 
 
 def _drop(lake: Lake, rows: AlteredRows, column: ColumnDefinition) -> AlteredRows:
-    """A column added under the same name later must not find the irregular values of this one."""
+    """Drops a column, with its irregular values: a column added under the same name later must not find them."""
     columns = [name for name in rows.columns if fold(name) != fold(column.name)]
     if not typed_column(column).may_lose or not has_irregular(lake, rows.query, column.name):
         return replace(rows.select({}, columns=columns), same=rows.same)
@@ -186,7 +186,8 @@ def _rename(rows: AlteredRows, old: str, new: str) -> AlteredRows:
 
 
 def _check_readable(lake: Lake, rows: str, gone: RowsRemoved) -> None:
-    """A zero or partial date is NULL in its column, which does not show the partition of its row."""
+    """Raises ApplyError if the rows of a partition cannot be identified: a zero or partial date is NULL in its column,
+    which does not show the partition of its row."""
     if (gone.low, gone.high, gone.values, gone.remainder) == (None, None, None, None):
         return
     name = gone.column.name

@@ -20,16 +20,16 @@ class AlteredRows:
     query: str
     columns: tuple[str, ...]
     same: bool = True
-    """Whether no stored value has changed yet: columns without one may have come, and columns may have gone."""
+    """True if no stored value has changed yet: columns without values may have been added, and columns dropped."""
 
     def select(self, expressions: dict[str, str], *, columns: Sequence[str] | None = None) -> AlteredRows:
-        """The rows with other expressions for some of their columns."""
+        """Returns the rows with other expressions for some of their columns."""
         names = self.columns if columns is None else tuple(columns)
         listed = ", ".join(f"{expressions.get(name, quoted(name))} AS {quoted(name)}" for name in names)
         return AlteredRows(query=f"SELECT {listed} FROM ({self.query})", columns=names, same=False)
 
     def where(self, condition: str) -> AlteredRows:
-        """The rows for which the condition holds."""
+        """Returns the rows for which the condition holds."""
         return replace(self, query=f"SELECT * FROM ({self.query}) WHERE {condition}", same=False)
 
 
@@ -41,7 +41,8 @@ def has_irregular(lake: Lake, rows: str, name: str) -> bool:
 
 
 def assigned(typed: TypedColumn, text: str, time_zone: str) -> dict[str, str]:
-    """The expressions that give a column the value of a text; what its type cannot hold goes to the irregular."""
+    """Returns the expressions that assign the value of a text to a column; what its type cannot hold goes to the
+    irregular values."""
     value = typed.sql(text, time_zone)
     name = literal(typed.name)
     others = f"map_filter(coalesce({IRREGULAR}, map()), (k, v) -> k <> {name})"
@@ -51,5 +52,6 @@ def assigned(typed: TypedColumn, text: str, time_zone: str) -> dict[str, str]:
 
 
 def rekey(rows: AlteredRows, step: AlterRows, time_zone: str) -> AlteredRows:
-    """The rows with new keys: a row's key is made of the texts of its key columns, as the wire would write it."""
+    """Returns the rows with new keys: a row's key is made of the texts of its key columns, as the wire would write
+    it."""
     return rows.select({KEY: stored_key_sql(step.table, time_zone)})

@@ -1,4 +1,4 @@
-"""The plans of a window: the steps of tables that exchange rows in turns, and what became of each table."""
+"""Applies the plans of a window: tables that exchange rows take turns, and each table has an outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TableOutcome:
     new_definitions: tuple[Definition, ...] = ()
     """Definitions that are new."""
     merged: bool = False
-    """Whether rows were merged into it."""
+    """True if rows were merged into it."""
     dropped_at: int | None = None
     """commit_ts of the DDL that dropped it; None if it exists."""
     live: str = ""
@@ -36,8 +36,8 @@ class TableOutcome:
 
 
 def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]:
-    """Do the steps of plans, of tables that exchange rows in turns by commit_ts. A step that cannot be done leaves its
-    table blocked at its last correct state."""
+    """Does the steps of plans; tables that exchange rows take turns, by commit_ts. A step that cannot be done leaves
+    its table blocked at its last correct state."""
     tables = [begin(run, plan, plan.start, alone=len(plans) == 1) for plan in plans if plan.start is not None]
     by_id = {table.stable_id: table for table in tables}
     turns = [(turn_of(step), table, step) for table in tables for step in table.plan.steps]
@@ -51,8 +51,8 @@ def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]:
 
 
 def _exchange(tables: Sequence[TableExecution], step: ExchangeRows) -> None:
-    """Both tables, or neither: one of them may have left the feed since, or be blocked. Once, though it is a step of
-    both."""
+    """Exchanges the rows of both tables, or of neither: one of them may have left the feed since, or be blocked. Does
+    it once, although it is a step of both."""
     if any(step in table.done for table in tables):
         return
     reason = None
@@ -97,6 +97,6 @@ def _outcome(table: TableExecution) -> TableOutcome:
 
 
 def _outcome_without_table(plan: TablePlan) -> TableOutcome:
-    """Of a table whose columns are unknown yet."""
+    """Returns the outcome of a table whose columns are unknown yet."""
     state = TableState(lake_name="", stable_id="", version=-1, applied_tso=plan.through, stop=plan.stop)
     return TableOutcome(name=plan.name, state=state, dropped_at=plan.dropped_at)

@@ -27,7 +27,7 @@ from ticdc_lakehouse.sql.value_range import is_value_sql
 
 _MOMENTS = (Family.DATETIME, Family.TIMESTAMP)
 _FIRST, _LAST = "TIMESTAMP'1970-01-01 00:00:01Z'", "TIMESTAMP'2038-01-19 03:14:07.999999Z'"
-"""What a TIMESTAMP can be."""
+"""The range of a TIMESTAMP."""
 
 
 def convert_column(
@@ -38,7 +38,7 @@ def convert_column(
     after: ColumnDefinition,
     step: AlterRows,
 ) -> AlteredRows:
-    """The column with converted values. One that has none may become whatever TiDB allows."""
+    """Returns the rows with the column's converted values. A column without values may become whatever TiDB allows."""
     try:
         return _convert(lake, config, rows, before, after, step)
     except ApplyError:
@@ -60,7 +60,8 @@ def _convert(
     after: ColumnDefinition,
     step: AlterRows,
 ) -> AlteredRows:
-    """The column with converted values; a type that the lake keeps in the same way only changes its comment."""
+    """Returns the rows with the column's converted values; if the lake stores both types in the same way, only the
+    comment changes."""
     zone = _conversion_zone(config, before, after)
     before = _with_all_digits(before)
     old, new = typed_column(before), typed_column(after)
@@ -82,7 +83,8 @@ def _convert(
 
 
 def _conversion_zone(config: GoldConfig, before: ColumnDefinition, after: ColumnDefinition) -> str:
-    """The zone of the wall-clock times that TiDB converts. Raises ApplyError if they depend on one that is unknown."""
+    """Returns the zone of the wall-clock times that TiDB converts. Raises ApplyError if they depend on one that is
+    unknown."""
     if before.type.family is after.type.family is Family.TIMESTAMP:
         return "UTC"  # instants, which no zone leaves out or has twice
     if not has_session_time(before.type, after.type):
@@ -96,8 +98,8 @@ def _conversion_zone(config: GoldConfig, before: ColumnDefinition, after: Column
 
 
 def _instant_sql(timestamp: TypedColumn, text: str, zone: str) -> str:
-    """The text of a wall-clock time that a TIMESTAMP can be in the zone; NULL of others, of which TiDB makes something
-    else without strict mode: in an hour that the zone leaves out, before 1970 or after 2038."""
+    """Returns SQL: the text of a wall-clock time that a TIMESTAMP can be in the zone; NULL for one in an hour that the
+    zone leaves out, before 1970 or after 2038, which TiDB changes without strict mode."""
     instant = timestamp.sql(text, zone)
     is_there = f"left({value_text_sql(timestamp, instant, zone)}, 19) = left({text}, 19)"
     fits = f"{is_there} AND {instant} BETWEEN {_FIRST} AND {_LAST}"
@@ -105,12 +107,12 @@ def _instant_sql(timestamp: TypedColumn, text: str, zone: str) -> str:
 
 
 def _with_all_digits(column: ColumnDefinition) -> ColumnDefinition:
-    """A moment of whose type messages tell no digits may have all that there can be."""
+    """Returns the column with all digits that a moment can have, if messages do not tell how many its type has."""
     return replace(column, type=replace(column.type, size=(6,))) if column.has_unknown_digits else column
 
 
 def _converted_sql(before: ColumnDefinition, after: ColumnDefinition, text: str) -> str:
-    """`converted_sql`, also of values of which only their texts tell the digits after the point."""
+    """Returns `converted_sql`, also for values whose digits after the point only their texts tell."""
     kinds = before.type.family, after.type.family
     if not before.sized and kinds == (Family.TIME, Family.TIME):
         return filled_time_sql(text, after.type.digits)
@@ -124,7 +126,8 @@ def _converted_sql(before: ColumnDefinition, after: ColumnDefinition, text: str)
 
 
 def _more_digits(rows: AlteredRows, before: ColumnDefinition, after: ColumnDefinition) -> AlteredRows:
-    """Moments are stored with all digits that a type can have; texts of those that are none get the new type's."""
+    """Returns the rows, in which irregular texts get the new type's digits. Moments themselves are stored with all
+    digits that a type can have."""
     had, has = before.type.digits, after.type.digits
     if before.type.family not in _MOMENTS or had == has:
         return rows
@@ -139,7 +142,8 @@ def _more_digits(rows: AlteredRows, before: ColumnDefinition, after: ColumnDefin
 def _check(
     lake: Lake, rows: str, change: tuple[ColumnDefinition, TypedColumn], text: str, converted: str, time_zone: str
 ) -> None:
-    """A value that is too large for the new type is lost as well: without strict mode TiDB makes another of it."""
+    """Raises ApplyError if a value cannot be converted, or is too large for the new type: without strict mode TiDB
+    makes another value of that."""
     before, new = change
     after = new.definition
     value = converted if new.has_dates else new.sql(converted, time_zone)

@@ -1,8 +1,8 @@
 """Gold of a feed without watermarks (Canal-JSON, Debezium without the TiDB extension): the newest commit of each key.
 
 There is no point in time at which all tables, or even the rows of one transaction, are known to be applied: a change
-may come late. But an older change never replaces a newer one. A deleted row stays as a tombstone for a configured time,
-so that a change from before its deletion does not bring it back.
+may arrive late. But an older change never replaces a newer one. A deleted row stays as a tombstone for a configured
+time, so that a change from before its deletion does not bring it back.
 
 The order is commit_ts. Canal-JSON without the extension has only the commit's millisecond: changes of one millisecond
 are applied in the order in which they arrived in their partition, and before or after a DDL of that millisecond as they
@@ -24,7 +24,7 @@ from ticdc_lakehouse.sql.text import quoted
 
 
 def arrived(lake: Reader, feed: str, since: Published) -> Completeness:
-    """What has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
+    """Returns what has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
     batch, gap = decoded_batches(lake, feed, since)
     arrivals = f"batch <= {batch} AND (batch > {since.batch} OR ({replayed_since(since)}))"
     newest = events_table.newest_commit(lake, feed, arrivals)
@@ -34,7 +34,7 @@ def arrived(lake: Reader, feed: str, since: Published) -> Completeness:
 
 
 def purge(lake: Lake, name: str, days: int) -> None:
-    """Forget the rows that were deleted more than so many days ago."""
+    """Deletes the tombstones of rows that were deleted more than ``days`` days ago."""
     oldest = datetime.now(UTC) - timedelta(days=days)
     limit = first_of(round(oldest.timestamp() * 1000))
     table = lake.table(Layer.LIVE, name)

@@ -49,10 +49,11 @@ def _merges_all_rows(config: GoldConfig, plan: TablePlan) -> bool:
 
 
 def count_done_steps(plan: TablePlan, commits: Sequence[Commit], feed: str) -> int | None:
-    """How many of a plan's steps the commits of runs that died have done for good: those up to their last DDL. Rows
+    """Counts the plan's steps that the commits of runs that died have done for good: those up to their last DDL. Rows
     merged after it are merged again, which changes nothing.
 
-    None if the table must go back to its published version: something else was written, or more than the plan does.
+    Returns None if the table must go back to its published version: something else was written, or more than the plan
+    does.
     """
     done = 0
     for commit in commits:

@@ -32,7 +32,7 @@ _NONE = "SELECT '' AS database, '' AS table, '' AS column, 0L AS rows WHERE fals
 
 
 def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> None:
-    """Create or replace the feed's view over what analysts read of these tables, except those that show dates as
+    """Creates or replaces the feed's view over what analysts read of these tables, except those that show dates as
     texts."""
     counted, layer = (each for each in tables if _counted(config, *each)), analysts_layer(config)
     counts = [_count_sql(table, lake.table(layer, state.lake_name)) for table, state in counted]
@@ -53,8 +53,8 @@ def _count_sql(table: Table, source: str) -> str:
 
 
 def first_irregular(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> BlockingPoint | None:
-    """Where a table must stop that takes no such values: before the first of them among these rows; None if there is
-    none."""
+    """Returns the point at which a table that takes no such values must stop: before the first of them among these
+    rows; None if there is none."""
     fields = []
     for column in typed_columns(rows.table):
         if column.has_dates:

@@ -1,7 +1,7 @@
-"""The range of keys that a MERGE touches, so that it reads the files of that range alone.
+"""The range of keys that a MERGE touches, so that it reads only the files of that range.
 
-A live table is clustered by its primary key. Open-source Delta skips files in a MERGE by conditions on the target
-alone, never by the keys of the source: without a range a change of one row reads the whole table.
+A live table is clustered by its primary key. Open-source Delta skips files in a MERGE only by conditions on the target,
+never by the keys of the source: without a range a change of one row reads the whole table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ticdc_lakehouse.sql.typed_columns import typed_column
 FEWEST_FILES = 8
 """A smaller table is read whole in less time than it takes to find the range."""
 _MOST_CHANGES = 200_000
-"""More changes are rarely of one range, and to find theirs is to read them once more."""
+"""More changes are rarely in one range, and they would have to be read once more to find it."""
 _ASKED_EVERY = 32
 """MERGEs of a table between two looks at how many files it has, when this process has merged so many already. Before
 that it looks at the first MERGE, the second, third, fifth, ninth …: the first may have filled the table."""
@@ -29,8 +29,8 @@ _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 
 
 def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str) -> str:
-    """What to add to the condition of a MERGE of ``changes`` into the live table ``t``; nothing where no range is
-    known, or it would not pay. ``key`` is the column of the changes that has their keys' texts."""
+    """Returns SQL to add to the condition of a MERGE of ``changes`` into the live table ``t``; empty where no range is
+    known, or where it would not pay. ``key`` is the column of the changes that has their keys' texts."""
     column = _leading(rows.table)
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
     if column is None or not _few(rows) or rows.batches is not None or _files(lake, name) < FEWEST_FILES:
@@ -49,8 +49,8 @@ def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str
 
 
 def remember_new(lake: Lake, name: str, rows: MergeRows) -> None:
-    """A live table that this process made of these rows has few files, unless they are many: its next MERGEs need not
-    ask for them."""
+    """Remembers that a live table which this process made of these rows has few files, unless the rows are many: its
+    next MERGEs need not ask for the number."""
     if _few(rows):
         _files_of[_place(lake, name)] = 1, _NOT_ASKED_OF_NEW
 
@@ -60,7 +60,7 @@ def _few(rows: MergeRows) -> bool:
 
 
 def _leading(table: Table) -> ColumnDefinition | None:
-    """The first column of the key, if ranges of its values are known."""
+    """Returns the first column of the key if ranges of its values are known, else None."""
     for column in table.columns:
         if table.key and fold(column.name) == fold(table.key[0]):
             return None if column.open or column.type.family not in _WITH_RANGES else column
@@ -72,8 +72,8 @@ def _has_zero(column: ColumnDefinition) -> bool:
 
 
 def _files(lake: Lake, name: str) -> int:
-    """How many files a live table has, as Delta said at one of its last MERGEs: asking takes longer than planning a
-    small MERGE, and the answer changes slowly."""
+    """Returns how many files a live table has, as Delta said at one of its last MERGEs: asking takes longer than
+    planning a small MERGE, and the answer changes slowly."""
     table = _place(lake, name)
     files, merges = _files_of.get(table, (0, 0))
     if merges % _ASKED_EVERY == 0 or merges & (merges - 1) == 0:  # none, or a power of two

@@ -1,7 +1,7 @@
 """Rows and DDLs that arrive only after the watermark covering them was published.
 
-TiCDC promises that a watermark comes after every change below it, so such a row is a duplicate, as after a restart.
-One that never came before breaks the promise: its table was published without it. Such late rows and DDLs are
+TiCDC promises that a watermark arrives after every change below it, so such a row is a duplicate, as after a restart.
+One that never arrived before breaks the promise: its table was published without it. Such late rows and DDLs are
 distinguished from duplicates, and their table is blocked until an operator acts.
 """
 
@@ -25,14 +25,14 @@ from ticdc_lakehouse.sql.text import folded_sql
 _NAME = ("database", "table")
 _IMAGES = f"{', '.join(_NAME)}, op, before IS NULL, coalesce(before, after), after"
 _VERSION = f"{', '.join(_NAME)}, op = '{Op.DELETE}', handle_key"
-"""What makes two deliveries one change beside an exact commit_ts, at which a key gets one row and is left once. Images
-may differ: another version of TiCDC, which takes a changefeed over at its checkpoint, may list columns in another
-order, or send less of the old row."""
+"""SQL of what identifies a change beside an exact commit_ts, at which a key gets one row and is left once. Images may
+differ: another version of TiCDC, which takes a changefeed over at its checkpoint, may list columns in another order, or
+send less of the old row."""
 
 
 def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, BlockingPoint]:
-    """The tables that got such rows in bronze batches up to ``batch`` since the published state, each with the TSO up
-    to which it is right."""
+    """Returns the tables that got late rows in bronze batches up to ``batch`` since the published state, each with the
+    TSO up to which it is correct."""
     events = events_table.events(lake, feed).where(F.col("batch") <= batch)
     firsts = first_deliveries(events, before, before.tso, exact=True)
     if firsts is None:
@@ -51,7 +51,7 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
 
 
 def _mergeable_since(before: Published, name: TableName) -> int:
-    """The commit_ts from which on late rows of a published table can be merged."""
+    """Returns the commit_ts from which on late rows of a published table can be merged."""
     definition = before.definition_of(name)
     return 0 if definition is None else definition.mergeable_since
 
@@ -59,7 +59,8 @@ def _mergeable_since(before: Published, name: TableName) -> int:
 def late_ddls(
     lake: Lake, feed: str, before: Published, batch: int, had_name: HadName
 ) -> dict[TableName, BlockingPoint]:
-    """The same of DDLs. Silver keeps all of them for good; one at the watermark itself may arrive after it."""
+    """Returns the tables that lack late DDLs, each with the TSO up to which it is correct. Silver keeps all DDLs for
+    good; one at the watermark itself may arrive after it."""
     arrived = _ddls(lake, feed, f"batch > {before.batch} AND replayed_at IS NULL AND commit_ts < {before.tso}", batch)
     if not arrived:
         return {}
@@ -69,7 +70,7 @@ def late_ddls(
 
 
 def _ddls(lake: Lake, feed: str, where: str, batch: int) -> list[DdlEvent]:
-    """The DDLs of bronze batches up to ``batch``."""
+    """Returns the DDLs of bronze batches up to ``batch``."""
     rows = lake.rows(f"""
         SELECT DISTINCT commit_ts, database, table, query FROM {events_table.full_name(lake, feed)}
         WHERE kind = '{Kind.DDL}' AND batch <= {batch} AND {where}""")
@@ -80,8 +81,9 @@ def _ddls(lake: Lake, feed: str, where: str, batch: int) -> list[DdlEvent]:
 
 
 def first_deliveries(events: DataFrame, before: Published, through: int, *, exact: bool) -> DataFrame | None:
-    """The rows up to commit_ts ``through`` that came since the published state and never before, with folded names;
-    None if no row up to there came since. Without ``exact`` commit_ts, several changes of a key may have one."""
+    """Returns the rows up to commit_ts ``through`` that arrived since the published state and never before, with folded
+    names; None if no row up to there arrived since. Without ``exact``, several changes of a key may have one
+    commit_ts."""
     rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= through))
     # A duplicate may spell its names otherwise (wire.md 8.14).
     rows = rows.withColumns({name: F.expr(folded_sql(name)) for name in _NAME})
@@ -97,14 +99,15 @@ def first_deliveries(events: DataFrame, before: Published, through: int, *, exac
 
 
 def _identity(*, exact: bool) -> dict[str, str]:
-    """96 bits in the place of names, keys and images, which would be shuffled with every row of the time span."""
+    """Returns SQL of 96 bits in the place of names, keys and images, which would be shuffled with every row of the time
+    span."""
     keyed = "handle_key IS NOT NULL" if exact else "false"
     hashes = {"change": "xxhash64", "change_too": "hash"}
     return {name: f"CASE WHEN {keyed} THEN {of}({_VERSION}) ELSE {of}({_IMAGES}) END" for name, of in hashes.items()}
 
 
 def blocking_point(rows: int, first: tuple[int, str, int, int], published: int, gone: int, since: int) -> BlockingPoint:
-    """The point before a table's first late row.
+    """Returns the point before a table's first late row.
 
     ``gone``: the commit_ts up to which silver has deleted changes, which may have been the same. ``since``: that of
     the last DDL that changed the table.

@@ -36,7 +36,7 @@ _OWN_CLOCK_US = 60 * 1_000_000
 
 
 def fills(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> tuple[ColumnFilled, ...]:
-    """The values of pending columns that the rows show, which the live table has not merged yet.
+    """Returns the values of pending columns that the rows show, which the live table has not merged yet.
 
     A value counts if all rows that show one show the same.
     """
@@ -57,7 +57,7 @@ def _learned_sql(
     columns: Sequence[tuple[ColumnDefinition, PendingDefault]],
     time_zone: str,
 ) -> str:
-    """One row: the lowest and the highest value that old rows show of each column, NULL if none does."""
+    """Returns SQL of one row: the lowest and the highest value that old rows show of each column, NULL if none does."""
     values = ", ".join(f"{_shown_sql(rows, column, time_zone)} AS v{i}" for i, (column, _) in enumerate(columns))
     first = ", ".join(f"v{i}" for i, _ in enumerate(columns))
     key, old_key = row_keys_sql(rows, time_zone)
@@ -79,8 +79,8 @@ def _learned_sql(
 
 
 def _is_old_sql(column: ColumnDefinition, pending: PendingDefault, shown: str) -> str:
-    """Whether the live row ``t`` is from well before the ADD COLUMN, and did not show the time at which it was
-    written."""
+    """Returns SQL: true if the live row ``t`` is from well before the ADD COLUMN, and did not show the time at which it
+    was written."""
     is_old = f"t.{COMMIT_TS} <= {first_of(milliseconds(pending.since) - _WRITTEN_EARLY_MS)}"
     if column.type.family not in (Family.DATETIME, Family.TIMESTAMP):
         return is_old
@@ -97,7 +97,7 @@ def _image_sql(image: str, columns: Sequence[tuple[ColumnDefinition, PendingDefa
 
 
 def _shown_sql(rows: MergeRows, column: ColumnDefinition, time_zone: str) -> str:
-    """The column's text before a change, NULL if the change does not show it.
+    """Returns SQL: the column's text before a change, NULL if the change does not show it.
 
     An image from before that leaves the column out shows that it stayed as it was (``only-output-updated-columns``).
     Older tiflow writes the TIMESTAMP of a row that TiDB has not written since as UTC's, whatever the server's time zone

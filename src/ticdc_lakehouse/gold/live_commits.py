@@ -41,13 +41,14 @@ class Commits:
     run: str
     """UUID of the run."""
     _lakes: dict[int, Lake] = field(default_factory=dict)
-    """By thread."""
+    """The lakes, by thread."""
     _settings: Mapping[str, str] = field(default_factory=dict)
-    """Of the lake's session, when the first thread asked."""
+    """Settings of the lake's session when the first thread asked."""
     _lock: Lock = field(default_factory=Lock)
 
     def at(self, tso: int) -> Lake:
-        """The lake whose commits leave a table as TiDB held it at ``tso``, until this thread asks for another one."""
+        """Returns the lake whose commits leave a table as TiDB held it at ``tso``, until this thread asks for another
+        one."""
         metadata = orjson.dumps({"feed": self.feed, "tso": tso, "run": self.run}).decode()
         with self._lock:
             own = self._lakes.get(get_ident())
@@ -58,7 +59,7 @@ class Commits:
         return own
 
     def close(self) -> None:
-        """Give the sessions back; nothing commits in them any more."""
+        """Releases the sessions; nothing commits in them any more."""
         for lake in self._lakes.values():
             self.lake.release(lake)
         self._lakes.clear()
@@ -80,12 +81,12 @@ class Commit:
 
     @property
     def merged(self) -> bool:
-        """Whether it merged rows, rather than followed a DDL."""
+        """True if it merged rows, rather than followed a DDL."""
         return self.operation == "MERGE"
 
 
 def commits_since(lake: Lake, name: str, version: int) -> tuple[int, list[Commit]]:
-    """The newest version of a live table, and its commits after ``version`` but upkeep, the oldest first."""
+    """Returns the newest version of a live table, and its commits after ``version`` except upkeep, the oldest first."""
     rows = lake.commits(lake.table(Layer.LIVE, name), version)
     newest = int(rows[0]["version"]) if rows else version
     return newest, [_commit(row) for row in reversed(rows) if row["operation"] not in UPKEEP]
@@ -103,7 +104,7 @@ def _commit(row: Row) -> Commit:
 
 
 def _metadata(text: str | None) -> dict[str, Any]:
-    """Feed, TSO and run of a commit, None where something else than gold wrote it."""
+    """Returns feed, TSO and run of a commit, None where something else than gold wrote it."""
     try:
         given = orjson.loads(text or "{}")
     except orjson.JSONDecodeError:
@@ -112,7 +113,7 @@ def _metadata(text: str | None) -> dict[str, Any]:
 
 
 def own_version(lake: Lake, name: str, since: int, run: str) -> int:
-    """The newest version of a live table, which was at version ``since`` when this run began to write to it.
+    """Returns the newest version of a live table, which was at version ``since`` when this run began to write to it.
 
     Raises ConfigError if another run wrote to it, too: on Databricks no lock keeps one out (`run_lock`).
     """
@@ -127,10 +128,10 @@ def own_version(lake: Lake, name: str, since: int, run: str) -> int:
 
 
 def restore(lake: Lake, name: str, version: int) -> None:
-    """Put a live table back to a version, in one commit."""
+    """Puts a live table back to a version, in one commit."""
     lake.spark.sql(f"RESTORE TABLE {lake.table(Layer.LIVE, name)} TO VERSION AS OF {version}")
 
 
 def version_of(lake: Lake, name: str) -> int:
-    """The newest Delta version of a live table."""
+    """Returns the newest Delta version of a live table."""
     return lake.version(lake.table(Layer.LIVE, name))

@@ -72,7 +72,7 @@ class Column:
 
 
 def live_columns(table: Table, *, tombstones: bool) -> list[Column]:
-    """All columns of a live table: the table's, then gold's own."""
+    """Returns all columns of a live table: the table's, then gold's own."""
     own = (COMMIT_TS, IRREGULAR, KEY, *((DELETED,) if tombstones else ()))
     return [*map(_column, typed_columns(table)), *(Column(name=n, spark_type=t, comment=c) for n, t, c in _own(own))]
 
@@ -86,7 +86,7 @@ def _own(names: Iterable[str]) -> Iterable[tuple[str, str, str]]:
 
 
 def clustering(table: Table) -> tuple[str, ...]:
-    """The columns by which Delta lays a live table's rows out: the key's, or gold's key where Delta cannot."""
+    """Returns the columns by which Delta lays a live table's rows out: the key's, or gold's key where Delta cannot."""
     columns = {fold(column.name): column for column in table.columns}
     key = [columns[fold(name)] for name in table.key]
     fits = 0 < len(key) <= _MOST_CLUSTERING_COLUMNS and all(map(_has_statistics, key))
@@ -99,7 +99,7 @@ def _has_statistics(column: ColumnDefinition) -> bool:
 
 
 def layout_sql(table: Table, columns: Iterable[Column], properties: Mapping[str, str]) -> str:
-    """The clauses of CREATE and REPLACE TABLE after the columns: comment, clustering, properties."""
+    """Returns the clauses of CREATE and REPLACE TABLE after the columns: comment, clustering, properties."""
     clustered = clustering(table)
     with_statistics = ",".join(quoted(name) for name in dict.fromkeys((*clustered, COMMIT_TS, KEY)))
     listed = properties_sql({**properties, "delta.dataSkippingStatsColumns": with_statistics})
@@ -126,7 +126,7 @@ def create_live_table(
     config: GoldConfig,
     rows: DataFrame | None = None,
 ) -> None:
-    """Create a table's live table in one commit: with these rows, which have its columns, or empty."""
+    """Creates a table's live table in one commit: with these rows, which have its columns, or empty."""
     columns = live_columns(table, tombstones=config.mode is Mode.EVENTUAL)
     clauses = layout_sql(table, columns, _first_properties(table, stable_id, config))
     created, where = f"CREATE TABLE {lake.table(Layer.LIVE, name)}", lake.location(Layer.LIVE, name)
@@ -143,8 +143,8 @@ def create_live_table(
 
 
 def update_comment(lake: Lake, config: GoldConfig, name: str, table: Table) -> None:
-    """Let the comment and tags of a live table, which stay as they are where it is renamed, name the table of TiDB that
-    it is. No row changes."""
+    """Makes the comment and tags of a live table, which stay as they are where it is renamed, name the table of TiDB
+    that it is. No row changes."""
     live, columns = lake.table(Layer.LIVE, name), live_columns(table, tombstones=config.mode is Mode.EVENTUAL)
     lake.spark.sql(f"COMMENT ON TABLE {live} IS {_comment_sql(table, columns)}")
     if lake.root is None:
@@ -152,7 +152,7 @@ def update_comment(lake: Lake, config: GoldConfig, name: str, table: Table) -> N
 
 
 def _first_properties(table: Table, stable_id: str, config: GoldConfig) -> dict[str, str]:
-    """The properties with which a live table is created."""
+    """Returns the properties with which a live table is created."""
     return {
         "delta.columnMapping.mode": "name",
         "delta.enableDeletionVectors": "true",
@@ -167,7 +167,8 @@ def _first_properties(table: Table, stable_id: str, config: GoldConfig) -> dict[
 
 
 def drop_unpublished(lake: Lake, name: str, feed: str) -> None:
-    """Drop what a run of the feed left that died before it published: the table may have had other columns then.
+    """Drops the live table that a run of the feed left when it died before it published: the table may have had other
+    columns then.
 
     Raises ConfigError where another feed took the name: both began at once, and neither had published it.
     """
@@ -183,14 +184,15 @@ def drop_unpublished(lake: Lake, name: str, feed: str) -> None:
 
 
 def commented(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """The columns in this order, with their comments: CREATE and REPLACE TABLE … AS SELECT take them from the
-    query's."""
+    """Returns the rows with the columns in this order and their comments: CREATE and REPLACE TABLE … AS SELECT take the
+    comments from the query's columns."""
     return rows.select(*(F.col(quoted(c.name)).alias(c.name, metadata={"comment": c.comment}) for c in columns))
 
 
 @contextmanager
 def temporary_view(lake: Lake, rows: DataFrame) -> Iterator[str]:
-    """The name of a view of rows. Other tables are written in this session at the same time."""
+    """Creates a temporary view of rows, and yields its name, which is unique: other tables are written in this session
+    at the same time."""
     name = f"_ticdc_rows_{uuid4().hex}"
     rows.createOrReplaceTempView(name)
     try:
@@ -200,8 +202,8 @@ def temporary_view(lake: Lake, rows: DataFrame) -> Iterator[str]:
 
 
 def _tag(lake: Lake, live: str, feed: str, table: Table) -> None:
-    """Tag a live table in Unity Catalog with its feed and database, by which people find tables and policies choose
-    them. No version of the table; where tags are not allowed, the table is as good without."""
+    """Tags a live table in Unity Catalog with its feed and database, by which people find tables and policies choose
+    them. This makes no version of the table; where tags are not allowed, the table is as good without."""
     try:
         lake.spark.sql(tags_sql(live, feed, table))
     except PySparkException as error:
@@ -210,7 +212,7 @@ def _tag(lake: Lake, live: str, feed: str, table: Table) -> None:
 
 
 def tags_sql(live: str, feed: str, table: Table) -> str:
-    """The statement that tags a live table; a tag's value has at most 256 characters.
+    """Returns the statement that tags a live table; a tag's value has at most 256 characters.
 
     https://docs.databricks.com/sql/language-manual/sql-ref-syntax-ddl-alter-table-tags
     """
@@ -219,41 +221,41 @@ def tags_sql(live: str, feed: str, table: Table) -> str:
 
 
 def given_properties(lake: Lake, table: str) -> dict[str, str]:
-    """The properties of a live table that its replacement must keep."""
+    """Returns the properties of a live table that its replacement must keep."""
     properties = lake.spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]["properties"]
     return {name: value for name, value in properties.items() if name not in _DERIVED_PROPERTIES}
 
 
 def kept_days(retention_days: int) -> int:
-    """For how long Delta keeps versions and files: a state is readable for the retention time after the next one took
-    its place, and maintenance may come a week later."""
+    """Returns the days for which Delta keeps versions and files: a state is readable for the retention time after the
+    next one took its place, and maintenance may run a week later."""
     return retention_days + 8
 
 
 def retention_properties(retention_days: int) -> dict[str, str]:
-    """The table properties by which Delta keeps what stays readable."""
+    """Returns the table properties by which Delta keeps what stays readable."""
     names = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
     return dict.fromkeys(names, f"interval {kept_days(retention_days)} days")
 
 
 def properties_sql(properties: Mapping[str, str]) -> str:
-    """Table properties as SQL lists them."""
+    """Returns table properties as SQL lists them."""
     return ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
 
 
 def live_names(tables: Iterable[TableState]) -> dict[str, str]:
-    """Stable id to name of the live tables that are published; another one is called `dropped_name`."""
+    """Returns the names of the published live tables by stable id; another one is called `dropped_name`."""
     return {state.stable_id: state.lake_name for state in tables if state.version >= 0}
 
 
 def live_name(names: Mapping[str, str], stable_id: str) -> str:
-    """The name that the live table with this stable id has where ``names`` are published."""
+    """Returns the name that the live table with this stable id has where ``names`` are published."""
     return names.get(stable_id, dropped_name(stable_id))
 
 
 def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
-    """The live tables of a feed that have not got their published names, to these names: after a run that died between
-    publishing and renaming.
+    """Returns the live tables of a feed that do not have their published names, each with that name: after a run that
+    died between publishing and renaming.
 
     ``names`` are the published ones; ``known`` all ids that were ever published: another table was never published, and
     is dropped if the run that made it is dead, or if it has a name that a published one is to take. A copy that
@@ -274,7 +276,7 @@ def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[st
 
 
 def _is_abandoned(lake: Lake, name: str) -> bool:
-    """Whether no run is at work on an unpublished live table. On a laptop the lock says so (`run_lock`). Elsewhere
+    """True if no run is at work on an unpublished live table. On a laptop the lock says so (`run_lock`). Elsewhere
     another run, a long ``load`` for one, may be about to publish it: it has a day."""
     if lake.root is not None:
         return True
@@ -285,12 +287,14 @@ def _is_abandoned(lake: Lake, name: str) -> bool:
 
 
 def has_published_names(lake: Reader, names: Mapping[str, str]) -> bool:
-    """Whether the live tables have their published names; not after a run that died between publishing and renaming."""
+    """True if the live tables have their published names; False after a run that died between publishing and
+    renaming."""
     return all(id_of(lake, name) == stable_id for stable_id, name in names.items())
 
 
 def id_of(lake: Reader, name: str, feed: str | None = None) -> str | None:
-    """The id of the live table of this name, if there is one, and of this feed."""
+    """Returns the id of the live table of this name; None if there is none, or if ``feed`` is given and is not its
+    feed."""
     if not lake.exists(Layer.LIVE, name):
         return None
     if feed is not None and lake.property(Layer.LIVE, name, FEED) != feed:

@@ -72,8 +72,8 @@ class Maintained:
 
 
 def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Maintained:
-    """Keep what was the state within the retention time (before ``now``), compact it, and delete the rest. What is gone
-    stays gone where the retention has been raised since."""
+    """Keeps what was the state within the retention time (before ``now``), compacts it, and deletes the rest. What is
+    gone stays gone where the retention has been raised since."""
     create_tables(lake)  # of a feed that never ran they may be missing
     feed, days = config.feed, config.retention_days
     since = (now or datetime.now(UTC)) - timedelta(days=days)
@@ -107,8 +107,8 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
 
 
 def _restore(commits: Commits, state: TableState) -> int:
-    """Put a live table back to its published version, and return the one that was the newest. What a dead run wrote
-    since goes first: VACUUM may delete the files that it replaced, which a blocked table shows for long."""
+    """Puts a live table back to its published version, and returns the version that was the newest. What a dead run
+    wrote since goes first: VACUUM may delete the files that it replaced, which a blocked table shows for long."""
     newest, others = commits_since(commits.lake, state.lake_name, state.version)
     if others:
         restore(commits.at(state.applied_tso), state.lake_name, state.version)
@@ -116,7 +116,7 @@ def _restore(commits: Commits, state: TableState) -> int:
 
 
 def _compact(lake: Lake, name: str, properties: Mapping[str, str], days: int) -> None:
-    """Compact a live table, and delete the files that only unreadable versions have."""
+    """Compacts a live table, and deletes the files that only unreadable versions have."""
     table = lake.table(Layer.LIVE, name)
     # The feed file may say something else than when the table was made. And this makes a new version: Delta refuses to
     # read one that is older than the retention, even if it is the newest.
@@ -127,7 +127,7 @@ def _compact(lake: Lake, name: str, properties: Mapping[str, str], days: int) ->
 
 
 def _compact_shared(lake: Lake, feed: str) -> None:
-    """Compact the feed's rows in tables to which each run adds a small file, and delete the files that were compacted
+    """Compacts the feed's rows in tables to which each run adds a small file, and deletes the files that were compacted
     as long ago as Delta keeps them for readers (``delta.deletedFileRetentionDuration``, else a week). Bronze's messages
     stay as they are: OPTIMIZE reads thousands of rows at once, and one may have 16 MB."""
     for table in (lake.table(Layer.OPS, name) for name in (WINDOWS, TABLE_STATES)):
@@ -141,20 +141,22 @@ def _compact_shared(lake: Lake, feed: str) -> None:
 
 
 def _pin(lake: Lake, config: GoldConfig, before: Published, newest: Mapping[str, int]) -> None:
-    """Publish the newest versions, by stable id: they have the rows of the published ones."""
+    """Publishes the newest versions, by stable id: they have the rows of the published ones."""
     if any(newest.get(state.stable_id, state.version) != state.version for state in before.tables.values()):
         publish_versions(lake, config, before, newest)
 
 
 def _first_shown(lake: Lake, feed: str, since: datetime) -> int:
-    """Number of the oldest window that was shown after ``since``: the newest one before it; 1 if there is none."""
+    """Returns the number of the oldest window that was shown after ``since``: the newest one before it; 1 if there is
+    none."""
     before = rows_of(lake, WINDOWS, feed).where(F.col("published_at") < F.lit(since))
     newest = before.agg(F.max("number")).first()
     return 1 if newest is None or newest[0] is None else int(newest[0])
 
 
 def _needed(lake: Lake, feed: str, first: int, days: int) -> set[str]:
-    """The Delta tables of the states published from window ``first`` on, and of dropped tables that may come back."""
+    """Returns the Delta tables of the states published from window ``first`` on, and of dropped tables that may come
+    back."""
     states = published_rows_of(lake, TABLE_STATES, feed)
     later = states.where((F.col("number") > first) & F.col("dropped_at").isNull())
     found = {row["data"] for row in later.select("data").distinct().collect()}
@@ -172,7 +174,7 @@ def _record(lake: Lake, feed: str, since: datetime) -> None:
 
 
 def kept_since(lake: Lake, feed: str) -> datetime | None:
-    """States that another one replaced before this are gone; None if maintenance never ran."""
+    """Returns the time before which replaced states are gone; None if maintenance never ran."""
     if not lake.exists(Layer.OPS, KEPT):
         return None
     row = lake.spark.table(lake.table(Layer.OPS, KEPT)).where(F.col("feed") == feed).agg(F.max("since")).first()
@@ -180,7 +182,7 @@ def kept_since(lake: Lake, feed: str) -> datetime | None:
 
 
 def last_maintained(lake: Reader, feed: str) -> datetime | None:
-    """When maintenance ran last; if it never did, when the feed first published; None before that."""
+    """Returns when maintenance ran last; if it never did, when the feed first published; None before that."""
     for name, of_all in ((KEPT, "max(kept_at)"), (WINDOWS, "min(published_at)")):
         if lake.exists(Layer.OPS, name):
             [row] = values_of(lake, name, feed, "true", f"{of_all} AS time")

@@ -38,10 +38,10 @@ KEY = "_ticdc_key"
 COMMIT_TS = "_ticdc_commit_ts"
 DELETED = "_ticdc_deleted"
 _EXACT = "_ticdc_exact"
-"""Mode eventual: whether the wire has a change's commit_ts, rather than its millisecond."""
+"""Mode eventual: true if the wire has a change's commit_ts, rather than its millisecond."""
 _YIELDS = "_ticdc_yields"
-"""Mode eventual: whether a row of the same commit stays: before a delete, and before a copy of it that was too large
-for a message and has the handle key only."""
+"""Mode eventual: true if a row of the same commit stays: the change is a delete, or a copy of the row that was too
+large for a message and has only the handle key."""
 _AGE = "struct(commit_ts, coalesce(octet_length(image), -1))"
 NEWEST_IMAGE = f"max_by(image, {_AGE})"
 """SQL aggregate over `changes_sql`'s columns: the image of the newest change. Of one commit_ts an upsert (the longest
@@ -53,7 +53,7 @@ STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
 
 
 def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> None:
-    """Merge the newest change of each key into the live table. Repeating it changes nothing."""
+    """Merges the newest change of each key into the live table. Repeating it changes nothing."""
     columns = [quoted(column.name) for column in typed_columns(rows.table)]
     tombstones = rows.batches is not None
     stored = [KEY, COMMIT_TS, IRREGULAR, *([DELETED] if tombstones else []), *columns]
@@ -77,8 +77,8 @@ def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
 
 @contextmanager
 def first_rows(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> Iterator[DataFrame]:
-    """What a MERGE of these changes leaves of a table without rows: the columns of ``latest_typed_sql``. To be read
-    within."""
+    """Yields what a MERGE of these changes makes of a table without rows, with the columns of ``latest_typed_sql``. It
+    can be read only within the context."""
     kept = "" if rows.batches is not None else f"WHERE NOT {DELETED}"
     with _files_shown(lake, rows):
         yield lake.spark.sql(f"SELECT * FROM ({latest_typed_sql(lake, feed, rows, time_zone)}) {kept}")
@@ -94,7 +94,7 @@ def _files_shown(lake: Lake, rows: MergeRows) -> Iterator[None]:
 
 
 def show_files(lake: Lake, rows: MergeRows) -> None:
-    """Make the session's views of the files that the step reads, with columns that Spark need not look for in them."""
+    """Makes the session's views of the files that the step reads, with columns that Spark need not look for in them."""
     for view, columns, path in _views_of_files(rows):
         lake.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW {view} ({columns}) USING parquet OPTIONS (path {literal(path)})"
@@ -102,13 +102,13 @@ def show_files(lake: Lake, rows: MergeRows) -> None:
 
 
 def hide_files(lake: Lake, rows: MergeRows) -> None:
-    """Drop the session's views of the files that the step reads."""
+    """Drops the session's views of the files that the step reads."""
     for view, _, _ in _views_of_files(rows):
         lake.spark.catalog.dropTempView(view)
 
 
 def _views_of_files(rows: MergeRows) -> Iterator[tuple[str, str, str]]:
-    """Name, columns and folder of each."""
+    """Yields name, columns and folder of each view."""
     if rows.stage is not None:
         yield _stage_view(rows.stage), STAGE_COLUMNS, rows.stage.path
     if rows.whole_rows is not None:
@@ -116,7 +116,7 @@ def _views_of_files(rows: MergeRows) -> Iterator[tuple[str, str, str]]:
 
 
 def whole_rows_view(path: str) -> str:
-    """The view of the rows that TiDB gave whole: named as their folder."""
+    """Returns the name of the view of the rows that were read whole from TiDB: it is that of their folder."""
     return path.rpartition("/")[2]
 
 
@@ -125,11 +125,11 @@ def _stage_view(stage: Stage) -> str:
 
 
 def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """The newest change of each key among the rows: key, commit_ts, whether it is gone, in mode eventual whether
-    a row of the same commit stays, irregular, then the typed columns.
+    """Returns SQL of the newest change of each key among the rows: key, commit_ts, whether it is gone, in mode eventual
+    whether a row of the same commit stays, irregular, then the typed columns.
 
-    The two ``inline`` are optimizer barriers: without them it writes the parsing of a column out wherever the
-    column is used, and a table of fifty columns no longer fits into the planner's memory.
+    The two ``inline`` are optimizer barriers: without them the optimizer writes the parsing of a column out wherever
+    the column is used, and a table of fifty columns no longer fits into the planner's memory.
     """
     typed = typed_columns(rows.table)
     texts, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
@@ -152,7 +152,8 @@ def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> 
 
 
 def latest_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """The latest change of each key: key, commit_ts, image; staged, or out of the window's changes."""
+    """Returns SQL of the latest change of each key: key, commit_ts, image; from what was staged, or from the window's
+    changes."""
     if rows.stage is not None:
         staged = f"FROM {_stage_view(rows.stage)} WHERE segment = {rows.stage.segment}"
         return f"SELECT {KEY}, commit_ts AS {COMMIT_TS}, image {staged}"
@@ -163,14 +164,14 @@ def latest_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
 
 
 def _keys_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """The keys of the changes, some more than once."""
+    """Returns SQL of the keys of the changes, some more than once."""
     return (latest_sql if rows.stage is not None else changes_sql)(lake, feed, rows, time_zone)
 
 
 def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """The changes among which the newest of each key is looked for: without exact commit_ts (eventual mode) the last
-    of each partition, since in a partition changes of one key come in commit order. Of one exact commit_ts the longest
-    image, as in `NEWEST_IMAGE`."""
+    """Returns SQL of the changes among which the newest of each key is looked for: without exact commit_ts (eventual
+    mode) the last of each partition, since in a partition changes of one key arrive in commit order. Of one exact
+    commit_ts the longest image, as in `NEWEST_IMAGE`."""
     changes = changes_sql(lake, feed, rows, time_zone)
     if rows.batches is None:
         return changes
@@ -183,7 +184,7 @@ def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
 
 
 def changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """Each change of a key: ``_ticdc_key``, commit_ts, image (NULL for a delete); in mode eventual also
+    """Returns SQL of each change of a key: ``_ticdc_key``, commit_ts, image (NULL for a delete); in mode eventual also
     ``_ticdc_exact`` and handle_only. An update that moved the key is two changes."""
     changes = _sent_changes_sql(lake, feed, rows, time_zone)
     if rows.whole_rows is None:
@@ -197,7 +198,7 @@ def changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
 
 
 def _sent_changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """The changes with the images that messages have."""
+    """Returns SQL of the changes with the images that messages have."""
     events = events_table.full_name(lake, feed)
     key, old_key = row_keys_sql(rows, time_zone)
     commit_ts, exact, arrivals = "commit_ts", "", ""
@@ -223,15 +224,16 @@ def _sent_changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) ->
 
 
 def changed_keys_sql(key: str, old_key: str) -> str:
-    """A change as one row for each key that it changes (key, image): an update that moved the key (``old_key`` is
-    not NULL) has two."""
+    """Returns SQL of a change as one row for each key that it changes (key, image): an update that moved the key
+    (``old_key`` is not NULL) has two."""
     arrived = f"named_struct('{KEY}', {key}, 'image', after)"
     left = f"named_struct('{KEY}', {old_key}, 'image', CAST(NULL AS STRING))"
     return f"inline(CASE WHEN {old_key} IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)"
 
 
 def row_keys_sql(rows: MergeRows, time_zone: str) -> tuple[str, str]:
-    """The key of a change and, if an update moved it, the old one: from the wire, else from the definition's key."""
+    """Returns SQL of the key of a change and, if an update moved it, the old one: from the wire, else from the
+    definition's key."""
     if rows.wire_keys:
         return "handle_key", "old_handle_key"
     columns = [next(c for c in rows.table.columns if c.name == name) for name in rows.table.key_text_columns]
@@ -247,7 +249,8 @@ def row_keys_sql(rows: MergeRows, time_zone: str) -> tuple[str, str]:
 
 
 def _key_value_sql(column: ColumnDefinition, text: str, time_zone: str) -> str:
-    """A text that its type cannot have stands for itself: two of them are two keys."""
+    """Returns SQL of a value in a key. A text that its type cannot have stands for itself: two such texts are two
+    keys."""
     return _shown_sql(whole_text_sql(column, text, time_zone), text)
 
 

@@ -18,7 +18,7 @@ from ticdc_lakehouse.schema.names import TableName
 
 
 def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE, schema_template: str = SCHEMA_TEMPLATE) -> Naming:
-    """The names for new tables of a feed."""
+    """Returns the `Naming` of new tables of a feed."""
 
     def history() -> Iterable[NameInUse]:
         rows = lake.spark.sql(definitions_sql(lake)).select("feed", "database", "table", "name", "data", "named_at")
@@ -34,7 +34,7 @@ def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE, schema_template
 
 
 def check_schemas(config: GoldConfig, before: Published) -> None:
-    """Raise ConfigError if the feed's tables were published in other schemas than ``gold.schema`` says now."""
+    """Raises ConfigError if the feed's tables were published in other schemas than ``gold.schema`` says now."""
     for table, state in before.tables.items():
         wanted = templated_part(config.schema_template, config.feed, table.database)
         if state.lake_name and (found := schema_part(state.lake_name)) != wanted:
@@ -45,13 +45,13 @@ def check_schemas(config: GoldConfig, before: Published) -> None:
 
 
 def analysts_layer(config: GoldConfig) -> Layer:
-    """Where analysts read a feed's tables: views of gold, or without views the live tables."""
+    """Returns the layer where analysts read a feed's tables: views of gold, or without views the live tables."""
     return Layer.GOLD if config.views is Views.PINNED else Layer.LIVE
 
 
 def check_feed_name(lake: Lake, feed: str) -> None:
-    """Raise ConfigError for a new feed whose own tables and views would stand where views of another feed's tables
-    do."""
+    """Raises ConfigError for a new feed whose own tables and views would have the names of views of another feed's
+    tables."""
     if not lake.exists(Layer.OPS, WINDOWS) or lake.exists(Layer.BRONZE, messages_table(feed)):
         return
     check_format(lake)

@@ -25,9 +25,9 @@ class Action(StrEnum):
     """What an override does."""
 
     SKIP_DDL = "skip-ddl"
-    """Skip the DDL at which the table is blocked."""
+    """Skips the DDL at which the table is blocked."""
     RESUME = "resume"
-    """Try again from where it is blocked: after a fix, a new version, a changed setting."""
+    """Tries again from where it is blocked: after a fix, a new version, a changed setting."""
 
 
 REPAIR = "repair"
@@ -35,7 +35,8 @@ REPAIR = "repair"
 
 
 def override(lake: Lake, feed: str, table: str, action: Action, reason: str) -> TableState:
-    """Record an override for ``database.table``, and let the next run of gold try it again. Gives its state before.
+    """Records an override for ``database.table``, so that the next run of gold tries it again. Returns the table's
+    state before.
 
     Raises ConfigError for a table that is not blocked, or not by a DDL, for one that TiDB dropped, whose changes since
     are gone or that was repaired since, and if no reason is given.
@@ -55,7 +56,7 @@ def override(lake: Lake, feed: str, table: str, action: Action, reason: str) -> 
 def blocked_table(
     lake: Reader, feed: str, before: Published, table: str, action: Action
 ) -> tuple[TableName, TableState, StopReason]:
-    """The table ``database.table``, its published state, and why it is blocked. Creates nothing.
+    """Returns the table ``database.table``, its published state, and why it is blocked. Creates nothing.
 
     Raises ConfigError as `override`.
     """
@@ -83,7 +84,8 @@ def _check_kept(lake: Reader, feed: str, name: TableName, state: TableState) -> 
 
 
 def _check_not_repaired(lake: Reader, feed: str, name: TableName, state: TableState) -> None:
-    """Merged again from before a repair, rows that the repair took away would come back."""
+    """Raises ConfigError if the table was repaired at a later TSO than that at which it is blocked: when its rows are
+    merged again, those that the repair removed would come back."""
     of_table = (row for row in _published_overrides(lake, feed) if _name(row) == name)
     repaired = max((row["commit_ts"] for row in of_table if row["action"] == REPAIR), default=0)
     if state.applied_tso < repaired:
@@ -96,7 +98,7 @@ def _check_not_repaired(lake: Reader, feed: str, name: TableName, state: TableSt
 def override_row(
     identity: Identity, name: TableName, action: str, commit_ts: int, reason: str, decided_at: datetime
 ) -> dict[str, object]:
-    """The row of an override; ``action`` is one of `Action`, or REPAIR."""
+    """Returns the row of an override; ``action`` is one of `Action`, or REPAIR."""
     return identity.row(
         database=name[0],
         table=name[1],
@@ -108,7 +110,7 @@ def override_row(
 
 
 def _blocked(before: Published, feed: str, table: str) -> tuple[TableName, TableState, StopReason]:
-    """A table by its name's text (`by_text`)."""
+    """Returns a table by its name's text (`by_text`), its state, and why it is blocked. Raises ConfigError."""
     name = named(table, before.tables)
     if name is None:
         names = ", ".join(by_text(sorted(before.tables)))
@@ -120,7 +122,7 @@ def _blocked(before: Published, feed: str, table: str) -> tuple[TableName, Table
 
 
 def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, int]]:
-    """The DDLs to skip: Delta table of the rows, and commit_ts. Looked up only if a table is blocked."""
+    """Returns the DDLs to skip: Delta table of the rows, and commit_ts. Looked up only if a table is blocked."""
     blocked = {name: state for name, state in before.tables.items() if state.stop is not None}
     if not blocked:
         return frozenset()
@@ -135,7 +137,7 @@ def _name(row: Values) -> TableName:
 
 
 def _published_overrides(lake: Reader, feed: str) -> list[Values]:
-    """Those whose window was published, by its number."""
+    """Returns the overrides whose window was published, in the order of its number."""
     rows = values_of(lake, OVERRIDES, feed, "true") if lake.exists(Layer.OPS, OVERRIDES) else []
     if not rows:
         return []

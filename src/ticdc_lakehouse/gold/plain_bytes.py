@@ -1,4 +1,4 @@
-"""Binary columns whose values came as texts: Open Protocol of the new TiCDC, rows without their columns' flags
+"""Binary columns whose values arrived as texts: Open Protocol of the new TiCDC, rows without their columns' flags
 (wire.md 8.4).
 
 The flag BINARY is missing, so silver has the texts as they were sent. The writer goes by the column and not by the
@@ -16,12 +16,12 @@ from ticdc_lakehouse.sql.typed_columns import IMAGE_OPTIONS
 
 _LAYOUT = "from_json(columns, 'ARRAY<STRUCT<name STRING, type STRING>>')"
 _QUOTED_TYPES = frozenset({"char", "varchar"})
-"""What the others of Go's quoted texts are called; all other texts came in base64."""
+"""Types that rows declare for texts in Go's quotes; all other texts arrived in base64."""
 
 
 def with_bytes_sql(rows: MergeRows) -> str:
-    """SQL: an event's ``after`` with the bytes of texts in hex, as other rows have them. A text that is not quoted
-    stays, and is no hex."""
+    """Returns SQL: an event's ``after`` with the bytes of texts in hex, as other rows have them. A text that is not
+    quoted stays, and is no hex."""
     plain = rows.plain_bytes
     if not plain:
         return "after"
@@ -35,8 +35,8 @@ def with_bytes_sql(rows: MergeRows) -> str:
 
 
 def value_sql(rows: MergeRows, name: str, value: str) -> str:
-    """SQL of a value in an image of an event: a binary column's in hex, also where it came as a text; NULL for a text
-    that is not quoted."""
+    """Returns SQL of a value in an image of an event: a binary column's in hex, also where it arrived as a text; NULL
+    for a text that is not quoted."""
     if name not in rows.plain_bytes:
         return value
     types = rows.plain_bytes[name]
@@ -44,7 +44,7 @@ def value_sql(rows: MergeRows, name: str, value: str) -> str:
 
 
 def _hex_sql(name: str, types: frozenset[str], value: str) -> str:
-    """The bytes of a text in hex; NULL of one that is not quoted and should be."""
+    """Returns SQL: the bytes of a text in hex; NULL for one that is not quoted and should be."""
     quoted = types & _QUOTED_TYPES
     unquoted = f"lower(hex({value}))"
     if not quoted:
@@ -62,8 +62,8 @@ def _texts_sql(image: str) -> str:
 
 
 def first_unquoted_sql(rows: MergeRows, changes: str) -> str:
-    """SQL: commit_ts of the first of the changes (`merge.changes_sql`) with a text that should be quoted and is not,
-    NULL if there is none. ``with_bytes_sql`` has left such a text as it is, and made hex of the others."""
+    """Returns SQL: commit_ts of the first of the changes (`merge.changes_sql`) with a text that should be quoted and is
+    not, NULL if there is none. ``with_bytes_sql`` has left such a text as it is, and made hex of the others."""
     unquoted = " OR ".join(f"texts[{literal(name)}] RLIKE '[^0-9a-f]'" for name in rows.plain_bytes)
     return f"""
         SELECT min(commit_ts) FROM (SELECT commit_ts, {_texts_sql("image")} AS texts FROM ({changes})
@@ -71,7 +71,7 @@ def first_unquoted_sql(rows: MergeRows, changes: str) -> str:
 
 
 def unquoted_point(rows: MergeRows, commit_ts: int) -> BlockingPoint:
-    """Where a table is blocked before a row whose bytes are not known."""
+    """Returns the point at which a table is blocked before a row whose bytes are not known."""
     detail = (
         f"column {', '.join(sorted(rows.plain_bytes))}: a row at {commit_ts} came without its columns' flags, and with "
         "a text that is not quoted as TiCDC quotes bytes"

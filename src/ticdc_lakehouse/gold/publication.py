@@ -26,7 +26,7 @@ def publish(
     outcomes: Sequence[TableOutcome],
     row_changes: int,
 ) -> Published:
-    """Publish the state ``now``, then rename live tables and renew the views that must change. Returns what is
+    """Publishes the state ``now``, then renames live tables and renews the views that must change. Returns what is
     published. A run that dies in between leaves them to `views.finish_publishing`. Raises as `state.commit_window`."""
     new_definitions = [definition for outcome in outcomes for definition in outcome.new_definitions]
     renames = _renames(before, now, outcomes)
@@ -67,8 +67,8 @@ def publish_versions(
 
 
 def _renames(before: Published, now: Published, outcomes: Iterable[TableOutcome]) -> dict[str, str]:
-    """The live tables whose names the window changes: of tables that were renamed or dropped, and of those that were
-    made while another table had their name."""
+    """Returns the live tables whose names the window changes, each with its new name: those of tables that were renamed
+    or dropped, and of those that were made while another table had their name."""
     current = live_names(before.tables.values())
     current |= {outcome.state.stable_id: outcome.live for outcome in outcomes if outcome.state.version >= 0}
     published = live_names(now.tables.values())

@@ -49,7 +49,7 @@ LastRows = Mapping[str, Mapping[TableName, int]]
 MinWatermarkByTopic = Mapping[str, int]
 """By topic: the lowest of its partitions' highest watermarks."""
 Matches = Callable[[str, str], bool]
-"""Whether the feed includes a table, by database and name."""
+"""True if the feed includes a table, by database and name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +71,9 @@ def retired_topics(
     confirmed: int,
     matches: Matches,
 ) -> Topics:
-    """The retired and the empty topics of the partitions, as bronze shows them up to batch ``batch``.
+    """Returns the retired and the empty topics of the partitions, as bronze shows them up to batch ``batch``.
 
-    ``confirmed`` is the watermark up to which all rows of all topics are read (``watermark``). What came up to the
+    ``confirmed`` is the watermark up to which all rows of all topics are read (``watermark``). What arrived up to the
     published watermark is state (`Published.topics`); only what is new is read.
     """
     topics = {topic for topic, _ in partitions}
@@ -89,7 +89,7 @@ def retired_topics(
 
 
 def lowest_by_topic(watermarks: Mapping[Partition, int]) -> dict[str, int]:
-    """The lowest watermark of each topic's partitions."""
+    """Returns the lowest watermark of each topic's partitions."""
     lowest: dict[str, int] = {}
     for (topic, _), tso in watermarks.items():
         lowest[topic] = min(tso, lowest.get(topic, tso))
@@ -98,7 +98,7 @@ def lowest_by_topic(watermarks: Mapping[Partition, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NewEvents:
-    """What came since the published state."""
+    """What arrived since the published state."""
 
     rows: list[tuple[str, TableName, int]]
     """Topic, table, and the commit_ts of the table's last row change there."""
@@ -123,7 +123,7 @@ def _by_kind(events: Iterable[Values]) -> _NewEvents:
 
 
 def _last_changes(new: _NewEvents, topics: Collection[str], since: Published) -> dict[str, dict[TableName, int]]:
-    """The `LastRows` of the topics."""
+    """Returns the `LastRows` of the topics."""
     last = {topic: dict.fromkeys(since.topics.get(topic, ()), UNSEEN) for topic in topics}
     # `tmp` of RENAME TABLE a TO tmp, b TO a, tmp TO b is the name of no table before or after: only the DDL names it.
     given = {(tso, new) for _, tso, each in new.ddls if isinstance(each, RenameTables) for _, new in each.pairs}
@@ -139,9 +139,9 @@ def _last_changes(new: _NewEvents, topics: Collection[str], since: Published) ->
 
 
 def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[str], batch: int) -> list[Values]:
-    """One row per table of the topics, with the commit_ts of its last row change; per partition, with its highest
-    watermark; and per DDL of any topic. A watermark just below the published one still counts: a DDL may be the next
-    commit."""
+    """Returns one row per table of the topics, with the commit_ts of its last row change; per partition, with its
+    highest watermark; and per DDL of any topic. A watermark just below the published one still counts: a DDL may be the
+    next commit."""
     resolved, ddl = f"kind = '{Kind.RESOLVED}'", f"kind = '{Kind.DDL}'"
     of_topics = f"topic IN ({', '.join(map(literal, sorted(topics)))}) AND kind IN ('{Kind.RESOLVED}', '{Kind.ROW}')"
     return lake.rows(f"""
@@ -157,8 +157,9 @@ def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[st
 
 
 def tables_of(statement: Statement) -> list[TableName]:
-    """The tables whose topic gets the DDL, as far as its text tells: a RENAME goes to that of the old name (wire.md
-    2.4). An EXCHANGE PARTITION goes to that of one table or the other: ticdc takes the partitioned one, tiflow not."""
+    """Returns the tables whose topic gets the DDL, as far as its text tells: a RENAME goes to that of the old name
+    (wire.md 2.4). An EXCHANGE PARTITION goes to that of one table or the other: ticdc takes the partitioned one, tiflow
+    not."""
     if unqualified_name(statement) is not None:
         return []
     match statement:
@@ -179,15 +180,15 @@ def topics_among(
     ddls: Iterable[tuple[int, Statement]],
     matches: Matches,
 ) -> Topics:
-    """The topics without a table that may still change, and those without a table of the feed that may.
+    """Returns the topics without a table that may still change, and those without a table of the feed that may.
 
-    ``last``: by topic, its tables and the commit_ts of the last change that it brought of each. ``ddls`` come in the
+    ``last``: by topic, its tables and the commit_ts of the last change that it delivered of each. ``ddls`` are in the
     order of their commit_ts.
     """
     removals, created = _removals(ddls, {name for tables in last.values() for name in tables})
 
     def is_gone(topic: str, name: TableName, tso: int) -> bool:
-        """Whether the table was removed after its last change, or gold has it no longer."""
+        """True if the table was removed after its last change, or if gold no longer has it."""
         match removals.get(name):
             case (at, RenameTables()):
                 return tso <= at <= watermarks.get(topic, 0) + 1
@@ -207,7 +208,7 @@ def topics_among(
 def _removals(
     ddls: Iterable[tuple[int, Statement]], names: Collection[TableName]
 ) -> tuple[dict[TableName, tuple[int, Statement]], set[TableName]]:
-    """The tables that the DDLs remove in the end, with commit_ts and statement, and those that they create."""
+    """Returns the tables that the DDLs remove in the end, with commit_ts and statement, and those that they create."""
     removals: dict[TableName, tuple[int, Statement]] = {}
     created: set[TableName] = set()
     for tso, statement in _with_one_rename(ddls):
@@ -221,8 +222,8 @@ def _removals(
 
 
 def _with_one_rename(ddls: Iterable[tuple[int, Statement]]) -> Iterator[tuple[int, Statement]]:
-    """The renames of one commit_ts as one: TiCDC sends those of one statement one by one, and through several topics
-    they come in no order."""
+    """Yields the DDLs, with the renames of one commit_ts as one: TiCDC sends those of one statement one by one, and
+    through several topics they arrive in no fixed order."""
     for tso, some in groupby(ddls, key=itemgetter(0)):
         statements = [statement for _, statement in some]
         renames = [s for s in statements if isinstance(s, RenameTables) and not s.unqualified]

@@ -22,18 +22,18 @@ class GoldRun:
     config: GoldConfig
     commits: Commits
     names: Mapping[str, str]
-    """Stable id to name of the live tables that are published, or about to be out of an export."""
+    """Stable id to name of the live tables that are published, or about to be published from an export."""
     number: int = 0
-    """Of the published window on which it began."""
+    """Number of the published window on which it began."""
     source: Sessions | None = None
     """Sessions in TiDB, for rows that no message has whole."""
     undisturbed: bool = False
-    """Whether this process wrote the published state and nothing failed since: then no run has died on a live table, or
+    """True if this process wrote the published state and nothing failed since: then no run has died on a live table, or
     the first commit to it shows that one has (`own_version`)."""
 
     def live(self, plan: TablePlan, stable_id: str) -> str:
-        """The name of a plan's live table until the window is published. One whose name another table has now is made
-        under its id."""
+        """Returns the name of a plan's live table until the window is published. One whose name another table has now
+        is made under its id."""
         if stable_id in self.names or (plan.state is not None and plan.state.version >= 0):
             return live_name(self.names, stable_id)
         if plan.dropped_at is not None:

@@ -1,8 +1,8 @@
 """Rows that were too large for a message, read whole from TiDB (``gold.on_handle_key_only: source``).
 
-Such a message holds the row's handle key alone. TiDB has the row as it was at the message's commit_ts for as long as
-its garbage collection lets it (``tidb_gc_life_time``); Spark's workers read it there, one session for each commit_ts.
-A row that TiDB cannot give blocks its table before it: the next run asks again.
+Such a message holds only the row's handle key. TiDB has the row as it was at the message's commit_ts for as long as its
+garbage collection lets it (``tidb_gc_life_time``); Spark's workers read it there, one session for each commit_ts. A row
+that TiDB cannot return blocks its table before it: the next run asks again.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ from ticdc_lakehouse.tidb.columns import SourceColumn, source_columns, source_li
 from ticdc_lakehouse.tidb.session import Sessions, Source, text_of
 
 _READ = pa.schema({KEY: pa.string(), "commit_ts": pa.int64(), "image": pa.string(), "error": pa.string()})
-"""`WHOLE_COLUMNS`."""
+"""`WHOLE_COLUMNS` as an Arrow schema."""
 _READERS = 4
 """Workers that ask TiDB at the same time."""
 _Cut = tuple[str, int, str]
-"""A row's key, its commit_ts, and its image with the handle key alone."""
+"""A row's key, its commit_ts, and its image with only the handle key."""
 
 
 def needs_source(config: GoldConfig, rows: MergeRows) -> bool:
-    """Whether rows of the step are to be read from TiDB."""
+    """True if rows of the step are to be read from TiDB."""
     policy = config.policy(rows.table.database, rows.table.table)
     return rows.has_cut_rows and policy.on_handle_key_only is OnHandleKeyOnly.SOURCE
 
@@ -61,7 +61,8 @@ def needs_source(config: GoldConfig, rows: MergeRows) -> bool:
 def read_whole(
     lake: Lake, config: GoldConfig, sessions: Sessions, rows: MergeRows
 ) -> Iterator[tuple[MergeRows, BlockingPoint | None]]:
-    """The step whose cut rows are whole, and the point before the first that TiDB could not give; within.
+    """Yields the step with its cut rows whole, and the point before the first row that TiDB could not return. The rows
+    can be read only within the context.
 
     Of each key only the newest change is read: no older one is merged.
     """
@@ -97,8 +98,9 @@ def _unread(lake: Lake, view: str) -> BlockingPoint | None:
 
 
 def _reader(sessions: Sessions, table: Table) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    """Reads rows in the order of their commit_ts. After one that TiDB could not give no other is asked for: the table
-    is blocked before it, and the time-out of a TiDB that answers nothing is waited for once."""
+    """Returns a function that reads rows in the order of their commit_ts. After one that TiDB could not return, no
+    other is asked for: the table is blocked before it, and the time-out of a TiDB that answers nothing is waited for
+    once."""
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cut = (row for batch in batches for row in zip(*map(pa.Array.to_pylist, batch.columns), strict=True))
@@ -114,7 +116,7 @@ def _reader(sessions: Sessions, table: Table) -> Callable[[Iterable[pa.RecordBat
 def _rows_at(
     sessions: Sessions, table: Table, commit_ts: int, cut: Iterable[_Cut], error: str | None
 ) -> Iterator[dict[str, Any]]:
-    """Returns the rows of one commit_ts; with the ``error`` of one before, if there is one."""
+    """Yields the rows of one commit_ts, with the ``error`` of an earlier row if there is one."""
     source = Source(connect=sessions(commit_ts).connect, threads=1)
     with closing(source):
         reader = None
@@ -136,11 +138,11 @@ class _TableReader:
     source: Source
     table: Table
     columns: Sequence[SourceColumn]
-    """Those of the definition, in its order."""
+    """The columns of the definition, in its order."""
 
     @classmethod
     def at(cls, source: Source, table: Table) -> _TableReader:
-        """Raises ApplyError if TiDB has other columns than the definition."""
+        """Returns the reader of a table. Raises ApplyError if TiDB lacks a column of the definition."""
         there = {fold(column.name): column for column in source_columns(source, table.name) or ()}
         missing = [column.name for column in table.sent if fold(column.name) not in there]
         if missing:
@@ -148,7 +150,8 @@ class _TableReader:
         return cls(source=source, table=table, columns=[there[fold(column.name)] for column in table.sent])
 
     def image(self, key: dict[str, str | None]) -> str:
-        """The image of the row with this key as messages have it. Raises ApplyError if there is not exactly one."""
+        """Returns the image of the row with this key, as messages have it. Raises ApplyError if there is not exactly
+        one."""
         texts, conditions = [], []
         for column, defined in zip(self.columns, self.table.sent, strict=True):
             by_name = defined.by == "name"

@@ -39,8 +39,8 @@ _SEGMENTS = "segment: INT, of_database: STRING, of_table: STRING, since: BIGINT,
 
 @contextmanager
 def staged(lake: Lake, config: GoldConfig, plan: WindowPlan) -> Iterator[WindowPlan]:
-    """The plan whose row steps read what one pass staged, where that is worth it. The staged files are there within;
-    those of runs that died are removed first."""
+    """Yields the plan whose row steps read what one pass staged, where that is worth it. The staged files exist within
+    the context; those of runs that died are removed first."""
     folder = Path(lake.checkpoint(f"gold_{config.feed}")) / "stage"
     _remove_abandoned(lake, folder)
     rows = [step for table in (*plan.tables, *plan.recoverable) for step in table.steps if is_stageable(config, step)]
@@ -56,7 +56,7 @@ def staged(lake: Lake, config: GoldConfig, plan: WindowPlan) -> Iterator[WindowP
 
 
 def _remove_abandoned(lake: Lake, folder: Path) -> None:
-    """Remove what dead runs staged: on a laptop everything, since the lock keeps others out (`run_lock`); elsewhere
+    """Removes what dead runs staged: on a laptop everything, since the lock keeps others out (`run_lock`); elsewhere
     what is older than a day."""
     for staged_files in folder.glob("*"):
         begun = staged_files.name.partition("_")[0]
@@ -65,11 +65,11 @@ def _remove_abandoned(lake: Lake, folder: Path) -> None:
 
 
 def is_stageable(config: GoldConfig, step: Step) -> bool:
-    """Whether the pass can serve a step: rows whose keys are on the wire, in the order of commit_ts.
+    """True if the pass can serve a step: rows whose keys are on the wire, in the order of commit_ts.
 
-    Read otherwise: keys that are made from a definition's columns; replays from quarantine, which look again at keys
-    below the segment; the eventual mode, which has an order of its own; rows with texts for bytes, rows that TiDB
-    has whole, and tables with ``on_irregular: block``, which may merge only a part of the segment.
+    It cannot serve keys that are made from a definition's columns; replays from quarantine, which look again at keys
+    below the segment; the eventual mode, which has an order of its own; rows with texts for bytes, rows that TiDB has
+    whole, and tables with ``on_irregular: block``, which may merge only a part of the segment.
     """
     if not isinstance(step, MergeRows) or not step.groups or step.batches is not None:
         return False
@@ -77,13 +77,14 @@ def is_stageable(config: GoldConfig, step: Step) -> bool:
 
 
 def may_stop(config: GoldConfig, rows: MergeRows) -> bool:
-    """Whether a row of the step may block the table, so that only the rows before it are merged."""
+    """True if a row of the step may block the table, so that only the rows before it are merged."""
     blocks_irregular = config.policy(rows.table.database, rows.table.table).on_irregular is OnIrregular.BLOCK
     return blocks_irregular or bool(rows.plain_bytes) or needs_source(config, rows)
 
 
 def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:
-    """Segments are numbered in the order of ``write_stage``."""
+    """Returns the plan whose stageable steps read their segments below ``path``. Segments are numbered in the order of
+    ``write_stage``."""
     number = 0
 
     def with_stage(step: Step) -> Step:
@@ -101,7 +102,7 @@ def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:
 
 
 def write_stage(lake: Lake, feed: str, rows: Sequence[Step], path: str) -> None:
-    """Write the latest change of each key of these segments to Parquet files: segment, key, commit_ts, image (NULL for
+    """Writes the latest change of each key of these segments to Parquet files: segment, key, commit_ts, image (NULL for
     a deleted row); ordered by segment."""
     segments = [_segment(number, step) for number, step in enumerate(rows) if isinstance(step, MergeRows)]
     changes = _changes(lake, feed, segments)
@@ -116,14 +117,14 @@ def write_stage(lake: Lake, feed: str, rows: Sequence[Step], path: str) -> None:
 
 
 def _segment(number: int, step: MergeRows) -> dict[str, str | int]:
-    """A segment as a row of ``_SEGMENTS``."""
+    """Returns a segment as a row of ``_SEGMENTS``."""
     named = {"of_database": fold(step.table.database), "of_table": fold(step.table.table)}
     return {"segment": number, **named, "since": step.after, "until": step.through}
 
 
 def _changes(lake: Lake, feed: str, segments: Sequence[Mapping[str, str | int]]) -> DataFrame:
-    """Each change of a key (segment, commit_ts, key, image): one scan, from the first segment's start to the last one's
-    end."""
+    """Returns each change of a key (segment, commit_ts, key, image): one scan, from the first segment's start to the
+    last one's end."""
     first, last = min(segment["since"] for segment in segments), max(segment["until"] for segment in segments)
     commit_ts = F.col("commit_ts")
     events = events_table.events(lake, feed)

@@ -56,7 +56,7 @@ _Key = tuple[TableName, int | None]
 
 
 def published(lake: Reader, feed: str, at: int | None = None) -> Published:
-    """The newest window that ``feed`` has published, or the newest with a watermark at or below the TSO ``at``.
+    """Returns the newest window that ``feed`` has published, or the newest with a watermark at or below the TSO ``at``.
 
     Creates nothing. Raises ConfigError for a lake of the first version.
     """
@@ -68,7 +68,8 @@ def published(lake: Reader, feed: str, at: int | None = None) -> Published:
 
 
 def newest(lake: Reader, feed: str, known: Published) -> Published:
-    """The newest window; ``known``, which was that once, without another look at the tables if it still is."""
+    """Returns the newest window; ``known``, which was the newest once, without reading the tables again if it still
+    is."""
     if known.number == 0:
         return published(lake, feed)
     number = _largest_number(lake, feed, f"number >= {known.number}")
@@ -88,7 +89,7 @@ def _largest_number(lake: Reader, feed: str, where: str) -> int | None:
 
 
 def published_in(lake: Reader, feed: str, number: int) -> Published:
-    """The state that the window of this number published."""
+    """Returns the state that the window of this number published."""
     since = f"number BETWEEN {number - COMPLETE_EVERY} AND {number}"
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(values_of, lake, TABLE_STATES, feed, since)
@@ -115,12 +116,13 @@ def published_in(lake: Reader, feed: str, number: int) -> Published:
 
 
 def _topic_rows(lake: Reader, feed: str, number: int) -> list[Values]:
-    """A lake whose last run was of an older build has none."""
+    """Returns the rows of ``ops.topics`` up to the window ``number``. A lake whose last run was of an older build has
+    none."""
     return values_of(lake, TOPICS, feed, f"number <= {number}") if lake.exists(Layer.OPS, TOPICS) else []
 
 
 def _folded(rows: Iterable[Values]) -> dict[_Key, Values]:
-    """The newest row of each existing table, by the name as that row spells it."""
+    """Returns the newest row of each existing table, by the name as that row spells it."""
     by_key = {_key(row): row for row in sorted(rows, key=lambda row: int(row["number"]))}
     return {_key(row): row for row in by_key.values() if not row["removed"]}
 
@@ -130,7 +132,7 @@ def _key(row: Values) -> _Key:
 
 
 def _definitions(lake: Reader, feed: str, states: Iterable[Values]) -> dict[str, Definition]:
-    """The definitions that these states refer to, by the Delta table of the rows."""
+    """Returns the definitions that these states refer to, by the Delta table of the rows."""
     wanted = {(row["data"], row["defined_in"], row["defined_by"]) for row in states if row["defined_in"] is not None}
     if not wanted:
         return {}
@@ -141,7 +143,8 @@ def _definitions(lake: Reader, feed: str, states: Iterable[Values]) -> dict[str,
 
 
 def _newest_by_id(definitions: Iterable[Definition]) -> dict[str, Definition]:
-    """Several DDLs may share a commit_ts: the last one of them holds."""
+    """Returns the newest definition of each table, by stable id. Several DDLs may share a commit_ts: the last one of
+    them holds."""
     return {definition.stable_id: definition for definition in sorted(definitions, key=lambda each: each.commit_ts)}
 
 
@@ -155,7 +158,7 @@ def commit_window(
     *,
     run: str | None = None,
 ) -> Published:
-    """Publish ``now``, the state after ``before``, with ``new_definitions``; gives it as it is read from then on.
+    """Publishes ``now``, the state after ``before``, with ``new_definitions``; returns it as it is read from then on.
 
     ``run`` is the identity of what this run wrote beforehand. Raises ConfigError if another run published since
     ``before`` was read.
@@ -173,7 +176,7 @@ def commit_window(
 def rows_to_publish(
     identity: Identity, before: Published, now: Published, new_definitions: Iterable[Definition], row_changes: int
 ) -> tuple[Published, dict[str, list[dict[str, object]]]]:
-    """The state as it is read once it is published, and the rows of each table that say so."""
+    """Returns the state as it is read once it is published, and the rows of each table that say so."""
     new = [replace(definition, number=identity.number, run=identity.run) for definition in new_definitions]
     after = replace(now, number=identity.number, definitions=_kept(before, now, new))
     states, changed = _rows_of_states(identity, after), _changed_rows(identity, before, after)
@@ -190,14 +193,14 @@ def rows_to_publish(
 
 
 def _kept(before: Published, now: Published, new: Iterable[Definition]) -> dict[str, Definition]:
-    """The definitions of the existing tables."""
+    """Returns the definitions of the existing tables."""
     ids = {state.stable_id for state in now.tables.values()} | {gone.stable_id for gone in now.recoverable}
     newest_definitions = _newest_by_id([*before.definitions.values(), *new])
     return {each: definition for each, definition in newest_definitions.items() if each in ids}
 
 
 def _changed_rows(identity: Identity, before: Published, after: Published) -> list[dict[str, object]]:
-    """Rows of the tables that changed, came or went."""
+    """Returns the rows of the tables that changed, were added or were removed."""
     rows, known = _rows_of_states(identity, after), _rows_of_states(identity, before)
     changed = [row for key, row in rows.items() if row != known.get(key)]
     return [*changed, *(removed_row(identity, *key) for key in known.keys() - rows.keys())]
@@ -242,7 +245,7 @@ def _commit(lake: Lake, identity: Identity, row: Mapping[str, object]) -> None:
 
 
 def published_feeds(lake: Reader) -> list[str]:
-    """The feeds that gold has published a watermark of. Raises ConfigError for a lake of the first version."""
+    """Returns the feeds of which gold has published a watermark. Raises ConfigError for a lake of the first version."""
     if not lake.exists(Layer.OPS, WINDOWS):
         return []
     check_format(lake)
@@ -250,21 +253,21 @@ def published_feeds(lake: Reader) -> list[str]:
 
 
 def published_ids(lake: Lake, feed: str) -> set[str]:
-    """The Delta tables that a feed's rows ever lay in."""
+    """Returns the Delta tables, by stable id, that ever held rows of a feed."""
     return {row["data"] for row in lake.spark.sql(definitions_sql(lake, feed)).select("data").distinct().collect()}
 
 
 def names_ever(lake: Lake, feed: str) -> set[str]:
-    """The names that live tables and views of a feed ever had while they were published; one that a table got by a
-    RENAME while it was blocked only as long as maintenance keeps that state."""
+    """Returns the names that live tables and views of a feed ever had while they were published. A name that a table
+    got by a RENAME while it was blocked is among them only as long as maintenance keeps that state."""
     defined = lake.spark.sql(definitions_sql(lake, feed)).select("name")
     rows = defined.union(published_rows_of(lake, TABLE_STATES, feed).select("name")).distinct().collect()
     return {row["name"] for row in rows if row["name"]}
 
 
 def forget_states(lake: Lake, feed: str, first: int) -> None:
-    """Delete the table states that only windows before the number ``first`` need. Watermarks and definitions stay, they
-    are the feed's history."""
+    """Deletes the table states that only windows before the number ``first`` need. Watermarks and definitions stay:
+    they are the feed's history."""
     for row in values_of(lake, WINDOWS, feed, f"number = {first}", "base"):
         where = f"feed = {literal(feed)} AND number < {row['base']}"
         lake.spark.sql(f"DELETE FROM {lake.table(Layer.OPS, TABLE_STATES)} WHERE {where}")

@@ -4,11 +4,11 @@
                        their number and run is here
     ops.table_states   one row per table and window in which its state changed; the window ``base`` has all tables
     ops.definitions    one row per definition of a table, in the window that made it known
-    ops.topics         one row per topic and table of which the topic brought a row change or DDL
+    ops.topics         one row per topic and table of which the topic delivered a row change or DDL
     ops.overrides      what a person decided about a blocked table (`overrides`)
 
 All are append-only. A run writes the window's row last, so that the rows of a run that died are never read. Rows of
-``ops.topics`` count whoever wrote them: they say what Kafka has brought, which stays true.
+``ops.topics`` count whoever wrote them: they say what Kafka has delivered, which stays true.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEFINITIONS = "definitions"
 OVERRIDES = "overrides"
 TOPICS = "topics"
 FORMAT = 2
-"""Of what a lake stores. Windows of earlier builds have no column for it."""
+"""Version of what a lake stores. Windows of earlier builds have no column for it."""
 
 _IDENTITY = """
     feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
@@ -118,12 +118,12 @@ class Identity:
     run: str
 
     def row(self, **values: object) -> dict[str, object]:
-        """A row of one of the tables."""
+        """Returns a row of one of the tables."""
         return {"feed": self.feed, "number": self.number, "run": self.run, **values}
 
 
 def create_tables(lake: Lake) -> None:
-    """Create the tables that are missing. Raises ConfigError for a lake of the first version."""
+    """Creates the tables that are missing. Raises ConfigError for a lake of the first version."""
     check_format(lake)
     for name, (columns, comment) in _TABLES.items():
         if not lake.exists(Layer.OPS, name):
@@ -131,7 +131,7 @@ def create_tables(lake: Lake) -> None:
 
 
 def check_format(lake: Reader) -> None:
-    """Raise ConfigError for a lake of version 0.1 of this package, or of a build before 0.2.0: what this version would
+    """Raises ConfigError for a lake of version 0.1 of this package, or of a build before 0.2.0: what this version would
     write does not fit what they stored."""
     if lake.exists(Layer.OPS, WINDOWS) and "format" not in lake.columns(Layer.OPS, WINDOWS):
         windows = lake.table(Layer.OPS, WINDOWS)
@@ -142,17 +142,17 @@ def check_format(lake: Reader) -> None:
 
 
 def rows_of(lake: Lake, name: str, feed: str) -> DataFrame:
-    """The rows of one of the tables that are of a feed."""
+    """Returns a feed's rows of one of the tables."""
     return lake.spark.table(lake.table(Layer.OPS, name)).where(F.col("feed") == feed)
 
 
 def published_rows_of(lake: Lake, name: str, feed: str) -> DataFrame:
-    """As `rows_of`, without those of runs that died before their window's row."""
+    """Returns what `rows_of` returns, without the rows of runs that died before they wrote their window's row."""
     return rows_of(lake, name, feed).join(rows_of(lake, WINDOWS, feed), ["feed", "number", "run"], "left_semi")
 
 
 def values_of(lake: Reader, name: str, feed: str, where: str, columns: str = "*") -> list[Values]:
-    """The rows of one of the tables that are of a feed and meet an SQL condition, or what ``columns`` makes of them."""
+    """Returns a feed's rows of one of the tables that meet an SQL condition, or what ``columns`` makes of them."""
     table = lake.table(Layer.OPS, name)
     return lake.rows(f"SELECT {columns} FROM {table} WHERE feed = {literal(feed)} AND {where}")
 
@@ -160,7 +160,7 @@ def values_of(lake: Reader, name: str, feed: str, where: str, columns: str = "*"
 def append(
     lake: Lake, name: str, rows: Sequence[Mapping[str, object]], *, transaction: tuple[str, int] | None = None
 ) -> None:
-    """Append rows; with ``transaction`` (application, version) Delta skips what that application has written already.
+    """Appends rows; with ``transaction`` (application, version) Delta skips what that application has written already.
 
     Raises Delta's ConcurrentTransactionException if another writer commits the same transaction meanwhile.
     """
@@ -176,8 +176,8 @@ def append(
 def state_row(
     identity: Identity, name: TableName, state: TableState, definition: Definition | None, tso: int
 ) -> dict[str, object]:
-    """The row of a table's state at the watermark ``tso``; ``definition`` is the newest of its rows. It is the same in
-    the next window if the table got no changes there."""
+    """Returns the row of a table's state at the watermark ``tso``; ``definition`` is the newest of its rows. It is the
+    same in the next window if the table got no changes there."""
     return identity.row(
         database=name[0],
         table=name[1],
@@ -194,7 +194,7 @@ def state_row(
 
 
 def recoverable_row(identity: Identity, gone: Recoverable, definition: Definition | None) -> dict[str, object]:
-    """The row of a table that TiDB dropped and can bring back."""
+    """Returns the row of a table that TiDB dropped and can restore."""
     return identity.row(
         database=gone.name[0],
         table=gone.name[1],
@@ -207,7 +207,7 @@ def recoverable_row(identity: Identity, gone: Recoverable, definition: Definitio
 
 
 def removed_row(identity: Identity, name: TableName, dropped_at: int | None) -> dict[str, object]:
-    """The row that ends a table's states."""
+    """Returns the row that ends a table's states."""
     return identity.row(database=name[0], table=name[1], dropped_at=dropped_at, removed=True)
 
 
@@ -236,7 +236,7 @@ def recoverable_from(row: Values) -> Recoverable:
 
 
 def definition_row(identity: Identity, place: int, definition: Definition) -> dict[str, object]:
-    """The row of a definition, the ``place``-th that is new in its window."""
+    """Returns the row of a definition, the ``place``-th that is new in its window."""
     table = definition.table
     return identity.row(
         place=place,
@@ -266,7 +266,7 @@ def definition_from(row: Values) -> Definition:
 
 
 def topic_rows(identity: Identity, topics: Mapping[str, Iterable[TableName]]) -> list[dict[str, object]]:
-    """The rows of tables that are new in their topics."""
+    """Returns the rows of tables that are new in their topics."""
     return [
         {"feed": identity.feed, "topic": topic, "database": name[0], "table": name[1], "number": identity.number}
         for topic, names in topics.items()
@@ -283,7 +283,8 @@ def topics_from(rows: Iterable[Values]) -> dict[str, frozenset[TableName]]:
 
 
 def newest_states_sql(lake: Lake) -> str:
-    """The newest published state of each table of every feed, with the columns of ``ops.table_states``."""
+    """Returns SQL of the newest published state of each table of every feed, with the columns of
+    ``ops.table_states``."""
     windows, states = lake.table(Layer.OPS, WINDOWS), lake.table(Layer.OPS, TABLE_STATES)
     return f"""
         SELECT * EXCEPT (age, base, applied_tso, tso), coalesce(applied_tso, tso) AS applied_tso FROM (
@@ -298,7 +299,7 @@ def newest_states_sql(lake: Lake) -> str:
 
 
 def definitions_sql(lake: Lake, feed: str | None = None) -> str:
-    """The published definitions of a feed, or of all, with the columns of ``ops.definitions``."""
+    """Returns SQL of the published definitions of a feed, or of all, with the columns of ``ops.definitions``."""
     windows, definitions = lake.table(Layer.OPS, WINDOWS), lake.table(Layer.OPS, DEFINITIONS)
     where = "" if feed is None else f"WHERE d.feed = {literal(feed)}"
     return f"SELECT d.* FROM {definitions} d LEFT SEMI JOIN {windows} w USING (feed, number, run) {where}"

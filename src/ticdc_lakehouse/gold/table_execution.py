@@ -44,7 +44,7 @@ class IncompleteStep:
 
 
 def _incomplete_ddl(step: AlterRows | ExchangeRows, reason: str) -> IncompleteStep:
-    """Blocks the table at a DDL that cannot be followed, for a reason."""
+    """Returns the incomplete step of a DDL that cannot be followed, for this ``reason``: it blocks the table there."""
     point = BlockingPoint(tso=step.commit_ts, stop=unsupported_ddl(step.commit_ts, step.query, reason))
     return IncompleteStep(point=point, first_missing=step.commit_ts)
 
@@ -79,11 +79,11 @@ class TableExecution:
     version: int
     """-1 while the table is not made: what changes before its first row only changes its definition."""
     tso: int
-    """The TSO at which it is: of the last step that was done."""
+    """The TSO at which the table is: that of the last step that was done."""
     written: bool = False
-    """Whether the table has versions after ``version`` that are to be looked up."""
+    """True if the table has versions after ``version`` that are to be looked up."""
     created: bool = False
-    """Whether this run made it."""
+    """True if this run made it."""
     done: list[Step] = field(default_factory=list)
     learned: set[PendingDefault] = field(default_factory=set)
     """Values of old rows that became known on the way: the plan's definitions have them as pending."""
@@ -117,8 +117,9 @@ class TableExecution:
             self._finish(step)
 
     def _learn(self, rows: MergeRows) -> MergeRows:
-        """Fill pending columns of old rows with the values that these rows show; gives them with the definition that
-        holds then. In mode eventual a row's changes may overtake each other, so the first that comes shows nothing."""
+        """Fills pending columns of old rows with the values that these rows show; returns these rows with the
+        definition that holds then. In mode eventual a row's changes may overtake each other, so the first that arrives
+        shows nothing."""
         config, rows = self.run.config, replace(rows, table=settled(rows.table, self.learned))
         if self.version < 0 or config.mode is Mode.EVENTUAL or not pending_columns(rows.table):
             return rows
@@ -135,13 +136,13 @@ class TableExecution:
         return rows
 
     def begin_exchange(self) -> int:
-        """The version that the other table reads."""
+        """Returns the version that the other table reads."""
         self._create_if_missing()
         self._read_version()
         return self.version
 
     def end_exchange(self, step: ExchangeRows, reason: str | None) -> None:
-        """Rows were exchanged, or were not for a reason."""
+        """Ends an exchange: rows were exchanged, or were not for a ``reason``."""
         if self.incomplete is not None:
             return
         if reason is None:
@@ -155,12 +156,12 @@ class TableExecution:
         is its newest one."""
         self._create_if_missing()
         self._read_version()
-        if self.created and self.run.lake.root is None:  # no lock kept another run from making it anew
+        if self.created and self.run.lake.root is None:  # no lock kept another run from making it again
             own_version(self.run.lake, self.name, -1, self.run.commits.run)
         return self.plan if self.incomplete is None else _done_part(self.plan, self.done, self.incomplete)
 
     def _merge_rows(self, rows: MergeRows) -> IncompleteStep | None:
-        """Merge rows up to the first that the table must not take."""
+        """Merges rows up to the first that the table must not take; returns None if there is none."""
         with self._whole(rows) as (whole, unread):
             point = self._unmergeable(whole, unread)
             if point is None:
@@ -168,7 +169,7 @@ class TableExecution:
                 return None
         # Late rows are not merged in part: their table is blocked until a person decides.
         late = point.tso < rows.after
-        # Below the point an older change may be the newest of its key: it is looked at anew.
+        # Below the point an older change may be the newest of its key: it is looked at again.
         earlier = None if late else self._merge_rows(replace(rows, through=point.tso))
         if earlier is not None:
             return earlier
@@ -178,7 +179,8 @@ class TableExecution:
         )
 
     def _whole(self, rows: MergeRows) -> AbstractContextManager[tuple[MergeRows, BlockingPoint | None]]:
-        """The step with the rows whole that are to be read from TiDB, and the point before the first that cannot be."""
+        """Returns a context with the step, in which the rows to be read from TiDB are whole, and the point before the
+        first row that cannot be read."""
         run = self.run
         if not needs_source(run.config, rows):
             return nullcontext((rows, None))
@@ -197,7 +199,7 @@ class TableExecution:
             self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
 
     def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
-        """The point before the first row that the table must not take."""
+        """Returns the point before the first row that the table must not take; None if there is none."""
         points = [point for point in (unread, self._irregular(rows), self._unquoted(rows)) if point is not None]
         return earliest(points)
 
@@ -225,7 +227,7 @@ class TableExecution:
         return None
 
     def _commit(self, lake: Lake, commit: Callable[[], object]) -> None:
-        """Do what commits. If its version is the next one, nobody else wrote to the table; else its history tells."""
+        """Calls ``commit``. If its version is the next one, nobody else wrote to the table; else its history tells."""
         version = lake.committed(commit)
         if version == self.version + 1 and not self.written:
             self.version = version
@@ -242,7 +244,7 @@ class TableExecution:
             self._create(self.run.commits.at(self.tso))
 
     def _create(self, lake: Lake, rows: DataFrame | None = None) -> None:
-        """Create the live table in one commit, empty or with its first rows."""
+        """Creates the live table in one commit, empty or with its first rows."""
         config = self.run.config
         if self.run.lake.exists(Layer.LIVE, self.name):
             check_is_newest(self.run.lake, config.feed, self.run.number)
@@ -252,7 +254,7 @@ class TableExecution:
 
 
 def _done_part(plan: TablePlan, done: list[Step], incomplete: IncompleteStep) -> TablePlan:
-    """The plan as far as it was done."""
+    """Returns the plan as far as it was done."""
     through = incomplete.point.tso
     return replace(
         plan,
@@ -264,8 +266,8 @@ def _done_part(plan: TablePlan, done: list[Step], incomplete: IncompleteStep) ->
 
 
 def turn_of(step: Step) -> tuple[int, bool]:
-    """The TSO at which a step's turn comes, and whether it is an exchange: that is after all that either table does up
-    to its commit_ts."""
+    """Returns the TSO at which a step has its turn, and whether it is an exchange: that follows all that either table
+    does up to its commit_ts."""
     match step:
         case MergeRows(through=tso) | AlterRows(commit_ts=tso):
             return tso, False
@@ -274,7 +276,7 @@ def turn_of(step: Step) -> tuple[int, bool]:
 
 
 def merges_rows(step: Step) -> bool:
-    """True for a MERGE that has rows to merge."""
+    """True if the step merges rows and has some."""
     return isinstance(step, MergeRows) and bool(step.groups)
 
 

@@ -48,8 +48,9 @@ class AsOf:
         return self.tables[spelled]
 
     def create_views(self) -> list[str]:
-        """Make temporary views of the tables, named as their gold views without the schema: SQL that names no schema
-        reads the lake as of this watermark. Gives the names. Raises ConfigError if two tables have one name so."""
+        """Makes temporary views of the tables, named as their gold views without the schema: SQL that names no schema
+        reads the lake as of this watermark. Returns the names. Raises ConfigError if two tables would have the same
+        one."""
         for name, count in Counter(self.names.values()).items():
             if count > 1:
                 raise ConfigError(f"as_of: {count} tables would be called {name}: read them as snapshot['db.table']")
@@ -59,7 +60,7 @@ class AsOf:
 
 
 def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake | None = None) -> AsOf:
-    """The tables of ``feed``, all at one published watermark: the newest ≤ ``tso``, or the newest of all.
+    """Returns the tables of ``feed``, all at one published watermark: the newest ≤ ``tso``, or the newest of all.
 
     ``lake`` names their place if the schemas are not named live and ops in the session's catalog.
     Raises ConfigError if there is no such lake or feed, and if nothing that was published at or before ``tso`` is kept.
@@ -86,7 +87,8 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
 
 
 def _state_and_names(lake: Lake, feed: str, tso: int | None) -> tuple[Published, Mapping[str, str]]:
-    """What the feed had published at the TSO, and today's names of its live tables. Raises ConfigError as `as_of`."""
+    """Returns what the feed had published at the TSO, and today's names of its live tables. Raises ConfigError as
+    `as_of`."""
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(published, lake, feed, tso)
         of_newest = asked if tso is None else pool.submit(published, lake, feed)
@@ -100,8 +102,8 @@ def _state_and_names(lake: Lake, feed: str, tso: int | None) -> tuple[Published,
 
 
 def _earliest_kept(lake: Lake, feed: str) -> int:
-    """The earliest watermark of a feed whose state is kept: the retention time begins when another one takes its place.
-    Raises ConfigError for a feed that has published none."""
+    """Returns the earliest watermark of a feed whose state is kept: the retention time begins when another one takes
+    its place. Raises ConfigError for a feed that has published none."""
     windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("tso") > 0)
     replacing = F.col("published_at") < F.lit(kept_since(lake, feed))  # the last of them took the place of all before
     kept = F.coalesce(F.max(F.when(replacing, F.col("tso"))), F.min("tso"))
@@ -113,8 +115,8 @@ def _earliest_kept(lake: Lake, feed: str) -> int:
 
 
 def _rows(lake: Lake, feed: str, live: str, state: TableState) -> DataFrame:
-    """The rows of a table in the live table of that name. A run that died between publishing a RENAME and renaming its
-    live table leaves another table under the name: that is not read."""
+    """Returns the rows of a table in the live table of that name. A run that died between publishing a RENAME and
+    renaming its live table leaves another table under the name: that is not read."""
     if id_of(lake, live) != state.stable_id:
         raise ConfigError(
             f"as_of: feed {feed}: live table {live} has not got its published name yet: run gold of the feed, "

@@ -1,4 +1,4 @@
-"""Time zones of a feed and of an export: whether Spark knows them, too."""
+"""Checks that Spark, too, knows the time zones of a feed and of an export."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ticdc_lakehouse.sql.text import literal
 
 
 def check_time_zones(lake: Reader, config: GoldConfig, of_export: str | None = None) -> None:
-    """Raise ConfigError for a zone that Python knows and Spark does not, such as a new one where Java is old: every
+    """Raises ConfigError for a zone that Python knows and Spark does not, such as a new one where Java is old: every
     TIMESTAMP would be NULL."""
     feed = f"feed {config.feed}"
     given = (

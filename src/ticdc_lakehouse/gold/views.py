@@ -53,7 +53,7 @@ def gold_view(
     same_comment: bool = False,
     live: str | None = None,
 ) -> None:
-    """Let the view of one table show the Delta version of its published state, if the feed has such views. It is made
+    """Makes the view of one table show the Delta version of its published state, if the feed has such views. It is made
     once and altered from then on, so that it keeps its privileges; columns have the comments of the live table's.
     ``live`` is the name that the live table has for the moment, if it is not the published one yet."""
     if config.views is Views.NONE:
@@ -83,16 +83,16 @@ def _shown(column: TypedColumn, time_zone: str, *, as_text: bool) -> str:
 
 
 def _declared(column: TypedColumn, *, as_text: bool) -> tuple[str, str]:
-    """A column's type and comment, where dates are shown as texts or are not."""
+    """Returns a column's type and comment, with dates shown as texts (``as_text``) or not."""
     if not (as_text and column.has_dates):
         return column.spark_type, column.comment
     return "STRING", text_comment(column.definition)
 
 
 def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None:
-    """Let the view of one table show its changes: after (or the deleted row) as typed columns, before as a
-    struct. Changes from before an ALTER TABLE are read by today's definition, which may give them other values, and
-    names that changed places mix two columns or tables; `ops.definitions` has the definitions of then."""
+    """Makes the view of one table show its changes: after (or the deleted row) as typed columns, before as a struct.
+    Changes from before an ALTER TABLE are read by today's definition, which may give them other values, and names that
+    changed places mix two columns or tables; `ops.definitions` has the definitions of then."""
     events = events_table.full_name(lake, config.feed)
     query = f"""
         SELECT {", ".join(_silver_columns(config, table))}
@@ -103,7 +103,7 @@ def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None
 
 
 def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
-    """What the view of a table's changes selects, each with its comment."""
+    """Returns what the view of a table's changes selects, each with its comment."""
     typed, as_text = typed_columns(table), _dates_as_text(config, table)
     images = (
         [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", config.time_zone) for c in typed]
@@ -126,7 +126,7 @@ def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
 def _read(
     columns: tuple[TypedColumn, ...], texts: list[str], time_zone: str, *, as_text: bool
 ) -> tuple[list[str], str]:
-    """The values of an image as the view shows them, and the dates among them that are none as JSON."""
+    """Returns SQL of the values of an image as the view shows them, and of the irregular dates among them as JSON."""
     values = [t if as_text and c.has_dates else c.sql(t, time_zone) for c, t in zip(columns, texts, strict=True)]
     dates = [at for at, column in enumerate(columns) if column.has_dates]
     irregular_texts = irregular_texts_sql(
@@ -136,14 +136,14 @@ def _read(
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """The view's name for a column about the change: another one where the table has a column of that name."""
+    """Returns the view's name for a column about the change: another one where the table has a column of that name."""
     while name in taken:
         name = f"_ticdc_{name.removeprefix('_')}" if not name.startswith("_ticdc") else f"{name}_"
     return name
 
 
 def are_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> bool:
-    """Whether all views of a feed show its published state, as its file wants them; no more after a run died on them,
+    """True if all views of a feed show its published state, as its file wants them; False after a run died on them,
     after ``gold.views``, ``gold.on_irregular`` or the version of this package changed, and in a new session of a
     laptop, which knows no views."""
     if not lake.exists(Layer.OPS, _marker_view(config.feed)):
@@ -153,18 +153,18 @@ def are_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> 
 
 
 def finish_publishing(lake: Lake, config: GoldConfig, newest: Published) -> None:
-    """Bring views and the names of live tables to the published state ``newest``, after a run that died on them."""
+    """Brings views and the names of live tables to the published state ``newest``, after a run that died on them."""
     if newest.number and not are_current(lake, config, newest.tables):
         refresh(lake, config)
 
 
 def mark_stale(lake: Lake, feed: str) -> None:
-    """Say that views are about to fall behind the published state."""
+    """Records that views are about to fall behind the published state."""
     lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(Layer.OPS, _marker_view(feed))}")
 
 
 def mark_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> None:
-    """Say that all views show the published state of these tables."""
+    """Records that all views show the published state of these tables."""
     comment = f"Is there while all views of changefeed {config.feed} show its published watermark"
     views = "views COMMENT 'version that made them, gold.views of its file, and the tables that show dates as texts'"
     query = f"SELECT {literal(_wanted(config, tables))}"
@@ -172,7 +172,7 @@ def mark_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) ->
 
 
 def _wanted(config: GoldConfig, tables: Iterable[TableName]) -> str:
-    """What the views depend on: of the feed's file, and the version of this package."""
+    """Returns what the views depend on: settings of the feed's file, and the version of this package."""
     as_text = (".".join(name) for name in tables if config.policy(*name).on_irregular is OnIrregular.TEXT)
     return " ".join([VERSION, config.views.value, *sorted(as_text)])
 
@@ -182,13 +182,13 @@ def _marker_view(feed: str) -> str:
 
 
 def is_marker_view(name: str) -> bool:
-    """Whether it is the view of ops that exists while all views of a feed show its published state."""
+    """True if it is the view of ops that exists while all views of a feed show its published state."""
     return name.endswith(_MARKER)
 
 
 def refresh(lake: Lake, config: GoldConfig) -> None:
-    """Let live tables have the names, and views show the versions, that are published: in a new session, or after a run
-    that died. Again where another run publishes meanwhile, whose views would be put back."""
+    """Makes live tables have the names, and views show the versions, that are published: in a new session, or after a
+    run that died. Does so again where another run publishes meanwhile, whose views would be put back."""
     shown = -1
     while (now := published(lake, config.feed)).number != shown:
         if not restore_names(lake, config, now):
@@ -197,8 +197,8 @@ def refresh(lake: Lake, config: GoldConfig) -> None:
 
 
 def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:
-    """Give live tables their published names, after a run that died between publishing and renaming. Returns whether
-    any had another: then the views are shown anew, too.
+    """Renames live tables to their published names, after a run that died between publishing and renaming. True if any
+    had another name: then the views are shown again, too.
 
     The views are still those of before: so all live tables that have another name step aside first.
     """
@@ -217,8 +217,8 @@ def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:
 def take_names(
     lake: Lake, config: GoldConfig, arriving: Mapping[str, str], shown: Iterable[tuple[Table, TableState]]
 ) -> None:
-    """Let live tables take their names from those in between (``arriving``), under which their views read them until
-    then: a view may fail for moments, but never show the rows of another table that takes a name."""
+    """Renames live tables from the names in between (``arriving``), under which their views read them until then, to
+    their own: a view may fail for moments, but never show the rows of another table that takes a name."""
     between = {name: live for live, name in arriving.items()}
     for table, state in shown:
         if state.lake_name in between:
@@ -229,14 +229,14 @@ def take_names(
 def update_comments(
     lake: Lake, config: GoldConfig, renamed: Collection[str], tables: Iterable[tuple[Table, TableState]]
 ) -> None:
-    """Let the comments of live tables that were renamed say which tables they are now."""
+    """Makes the comments of live tables that were renamed name the tables that they are now."""
     for table, state in tables:
         if state.lake_name in renamed:
             live_table.update_comment(lake, config, state.lake_name, table)
 
 
 def _with_rows(now: Published) -> list[tuple[Table, TableState]]:
-    """The published tables that have a live table, as they are named now."""
+    """Returns the published tables that have a live table, as they are named now."""
     return [
         (now.definitions[state.stable_id].table.named(name), state)
         for name, state in now.tables.items()
@@ -245,7 +245,7 @@ def _with_rows(now: Published) -> list[tuple[Table, TableState]]:
 
 
 def show(lake: Lake, config: GoldConfig, now: Published) -> None:
-    """Let views show what is published, in the mode in which it was, whatever the feed's file says since. Live tables
+    """Makes views show what is published, in the mode in which it was, whatever the feed's file says since. Live tables
     must have their published names (`live_table.has_published_names`)."""
     config = replace(config, mode=now.mode)
     lake.make_schemas(state.lake_name for state in now.tables.values())
@@ -262,7 +262,7 @@ def show(lake: Lake, config: GoldConfig, now: Published) -> None:
 
 
 def drop(lake: Lake, names: Collection[str], *, layers: Collection[Layer] = (Layer.GOLD, Layer.SILVER)) -> None:
-    """Drop the views of names that no table has any more."""
+    """Drops the views of names that no table has any more."""
     for name in sorted(names):
         for layer in layers:
             if lake.exists(layer, name):

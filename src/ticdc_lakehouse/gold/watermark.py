@@ -43,11 +43,11 @@ class Completeness:
     late_rows: int = 0
     """Row changes that arrived when their commit_ts was published already: duplicates, if TiCDC keeps its promise."""
     late_ddls: int = 0
-    """The same of DDLs."""
+    """DDLs that arrived when a watermark above their commit_ts was published already."""
     has_ddls: bool = True
-    """Whether there may be any DDL that is not applied yet."""
+    """True if there may be any DDL that is not applied yet."""
     may_advance: bool = False
-    """Whether W may be higher once this window is published: other topics are ahead, and a DDL that is not applied yet
+    """True if W may be higher once this window is published: other topics are ahead, and a DDL that is not applied yet
     may retire the one that holds W back."""
     replays_through: datetime | None = None
     """Time of the newest replay from quarantine since the published state; None if there was none. A later one, which
@@ -74,15 +74,16 @@ class _Progress:
 
 
 def decoded_batches(lake: Reader, feed: str, since: Published) -> tuple[int, str | None]:
-    """The last bronze batch up to which silver has every message, and what is missing in the next one."""
+    """Returns the last bronze batch up to which silver has every message, and what is missing in the next one."""
     return _decoded_through(since.batch, _landed(lake, feed, since.batch), _progress(lake, feed, since, []))
 
 
 def completeness(
     lake: Reader, feed: str, since: Published, matches: Matches, retired: Collection[str] = ()
 ) -> Completeness:
-    """How far the feed is complete, looking only at what came after the published state ``since``. ``matches`` says
-    which tables the feed includes, ``retired`` which topics and partitions (``topic/3``) are not waited for."""
+    """Returns how far the feed is complete, looking only at what arrived after the published state ``since``.
+    ``matches`` says which tables the feed includes, ``retired`` which topics and partitions (``topic/3``) are not
+    waited for."""
     with ThreadPoolExecutor() as pool:  # a question of a few rows waits more than it works
         asked = pool.submit(_landed, lake, feed, since.batch)
         progress, blocking = _progress_and_blocking(lake, feed, since)
@@ -121,7 +122,7 @@ class _Batch:
     listing: int
     """The end offsets were asked of Kafka when all batches before this one had been read."""
     messages: dict[Partition, int] = field(default_factory=dict)
-    """By partition, including partitions with no messages."""
+    """Number of messages by partition, including partitions with no messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,13 +131,13 @@ class _Watermarks:
 
     batch: int
     highest: dict[Partition, int]
-    """Of each partition; UNSEEN without one."""
+    """The highest watermark of each partition; UNSEEN without one."""
     confirmed: int
     """The highest that counts for all topics (`_confirmed`)."""
 
 
 def _landed(lake: Reader, feed: str, since: int) -> dict[int, _Batch]:
-    """The bronze batches from ``since`` on."""
+    """Returns the bronze batches from ``since`` on."""
     offsets = lake.table(Layer.BRONZE, landing.offsets_table(feed))
     found: dict[int, _Batch] = {}
     for row in lake.rows(f"SELECT batch, listing, topic, partition, messages FROM {offsets} WHERE batch >= {since}"):
@@ -148,7 +149,7 @@ def _landed(lake: Reader, feed: str, since: int) -> dict[int, _Batch]:
 def _progress_and_blocking(
     lake: Reader, feed: str, since: Published
 ) -> tuple[list[_Progress], list[quarantine.BlockingMessage]]:
-    """What is new, and the messages in quarantine that hold it back.
+    """Returns what is new, and the messages in quarantine that hold it back.
 
     Meanwhile a replay may close a message, and silver may append. What the replay decoded, a DDL perhaps, is seen,
     since events are read after the open messages; a message that was quarantined in between is looked up, too.
@@ -163,8 +164,8 @@ def _progress_and_blocking(
 
 
 def _progress(lake: Reader, feed: str, since: Published, blocking: list[quarantine.BlockingMessage]) -> list[_Progress]:
-    """One scan of what is new: messages decoded, and watermarks, but none that come after a blocking message; how many
-    DDLs and replays. And of all batches, with file skipping, how many errors."""
+    """Reads what is new in one scan: decoded messages, and watermarks, but none that follow a blocking message; the
+    number of DDLs, and the newest replay. Of all batches, with file skipping, it counts errors."""
     rows = lake.rows(_progress_sql(events_table.full_name(lake, feed), since, blocking))
     return [
         _Progress(
@@ -207,12 +208,12 @@ def _progress_sql(events: str, since: Published, blocking: list[quarantine.Block
 
 
 def _behind(message: quarantine.BlockingMessage) -> str:
-    """SQL: whether an event is a blocking message of its partition or comes after it."""
+    """Returns SQL: true if an event is a blocking message of its partition or follows it."""
     return f"(topic = {literal(message.topic)} AND partition = {message.partition} AND offset >= {message.offset})"
 
 
 def _decoded_through(since: int, landed: dict[int, _Batch], progress: list[_Progress]) -> tuple[int, str | None]:
-    """The last batch up to which silver has every message, and what is missing in the next one."""
+    """Returns the last batch up to which silver has every message, and what is missing in the next one."""
     last = since
     for batch in sorted(batch for batch in landed if batch > since):
         expected = sum(landed[batch].messages.values())
@@ -226,7 +227,7 @@ def _decoded_through(since: int, landed: dict[int, _Batch], progress: list[_Prog
 def _highest_watermarks(
     landed: dict[int, _Batch], progress: list[_Progress], batch: int, retired: Collection[str]
 ) -> dict[Partition, int]:
-    """The highest watermark of each partition that the newest decoded batch knows, but of retired ones."""
+    """Returns the highest watermark of each partition that the newest decoded batch knows, except the retired ones."""
     known = landed[batch].messages if batch in landed else ()
     highest = {
         (topic, number): UNSEEN
@@ -240,9 +241,9 @@ def _highest_watermarks(
 
 
 def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> int:
-    """The highest watermark that was read before Kafka was asked for the end offsets of ``batch``.
+    """Returns the highest watermark that was read before Kafka was asked for the end offsets of ``batch``.
 
-    A watermark means that the rows of its partition up to it are in Kafka (wire.md 2.1). Assumed is more: that it is
+    A watermark means that the rows of its partition up to it are in Kafka (wire.md 2.1). More is assumed: that it is
     the changefeed's one checkpoint, so that this holds for all topics. Then none of them lies above those end offsets.
     """
     listing = landed[batch].listing if batch in landed else 0
@@ -257,10 +258,10 @@ def _without_retired(
     blocking: list[quarantine.BlockingMessage],
     matches: Matches,
 ) -> dict[Partition, int]:
-    """The partitions without those of retired topics, looked up only if some topics have a new watermark and others
-    have none. A topic that never had a row nor a DDL of a table of the feed, nor a message that may have been one,
-    counts with the watermark that is confirmed by the others: it may never get its own. A retired topic with a message
-    that may have been anything is waited for: it may have been a row from before the RENAME."""
+    """Returns the partitions without those of retired topics, looked up only if some topics have a new watermark and
+    others have none. A topic that never had a row nor a DDL of a table of the feed, nor a message that may have been
+    one, counts with the watermark that is confirmed by the others: it may never get its own. A retired topic with a
+    message that may have been anything is waited for: it may have been a row from before the RENAME."""
     highest, confirmed = watermarks.highest, watermarks.confirmed
     behind = {topic for (topic, _), tso in highest.items() if tso <= since.tso}
     ahead = {topic for topic, _ in highest} - behind
@@ -277,7 +278,8 @@ def _without_retired(
 def _blocking_watermark(
     lowest: Partition | None, blocking: list[quarantine.BlockingMessage]
 ) -> quarantine.BlockingMessage | None:
-    """The message of the partition that is behind all others which may have been its watermark."""
+    """Returns the message in quarantine that may have been a watermark of the partition which is behind all others;
+    None if there is none."""
     of_partition = (each for each in blocking if each.table is None and (each.topic, each.partition) == lowest)
     return next(of_partition, None)
 
@@ -309,7 +311,7 @@ def _waiting_on(
 def _blocking_points(
     lake: Reader, feed: str, since: int, blocking: list[quarantine.BlockingMessage]
 ) -> dict[TableName, BlockingPoint]:
-    """For each table with a quarantined message: the highest watermark before that message in its partition."""
+    """Returns for each table with a quarantined message the highest watermark before that message in its partition."""
     events = events_table.full_name(lake, feed)
     found: dict[TableName, BlockingPoint] = {}
     for message in blocking:

@@ -35,8 +35,8 @@ def read_window(
     has_ddls: bool = True,
     replays_through: datetime | None = None,
 ) -> Window:
-    """The window after the published state ``before``, up to ``tso``; tables that lag behind are read from where they
-    are blocked. DDLs that it surely has not are not looked for."""
+    """Returns the window after the published state ``before``, up to ``tso``; tables that lag behind are read from
+    where they are blocked. Without ``has_ddls`` it surely has no DDL, and none is looked for."""
     events = events_table.events(lake, feed)
     past = () if replays_through is None else tuple(before.definitions.values())
     new = F.col("commit_ts") > before.tso
@@ -53,8 +53,8 @@ def read_arrivals(
     *,
     replays_through: datetime | None,
 ) -> Window:
-    """The events of the bronze batches after those of the published state ``before``, up to ``batch``, whatever their
-    commit_ts. Rows are also split at the DDLs that the ``known`` definitions come from."""
+    """Returns the events of the bronze batches after those of the published state ``before``, up to ``batch``, whatever
+    their commit_ts. Rows are also split at the DDLs that the ``known`` definitions come from."""
     events = lake.spark.sql(events_table.ordered_sql(lake, feed)).where(F.col("batch") <= batch)
     arrived, repeated = _with_repeated(events.withColumn("commit_ts", F.col("commit_order")), before)
     new = (F.col("batch") > before.batch) & ~repeated
@@ -62,8 +62,9 @@ def read_arrivals(
 
 
 def _with_repeated(events: DataFrame, before: Published) -> tuple[DataFrame, SparkColumn]:
-    """The events with a column that says whether a row up to the newest DDL that gold has seen came before, as after a
-    restart. The DDL may have changed its table, so that the row cannot be merged again, or renamed or dropped it."""
+    """Returns the events, and a column that is true for a row up to the newest DDL that gold has seen if it arrived
+    before, as after a restart. The DDL may have changed its table, so that the row cannot be merged again, or renamed
+    or dropped it."""
     seen = events.where((F.col("kind") == Kind.DDL.value) & (F.col("batch") <= before.batch))
     through = seen.agg(F.max("commit_ts")).collect()[0][0]
     firsts = first_deliveries(events, before, through, exact=False) if through else None
@@ -85,7 +86,8 @@ def _window(
     past: Sequence[Definition] = (),
     seen: int | None = None,
 ) -> Window:
-    """``seen`` is the bronze batch after which a DDL is new, whatever its commit_ts."""
+    """Returns the window of these events. ``seen`` is the bronze batch after which a DDL is new, whatever its
+    commit_ts."""
     replays = _replays(before, replays_through)
     due = (F.col("commit_ts") >= first_unapplied(before)) | replays
     ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
@@ -106,27 +108,28 @@ def _window(
 
 
 def first_unapplied(before: Published) -> int:
-    """The lowest commit_ts of a DDL that some table may not have applied. A DDL at exactly the published watermark may
-    arrive after it (wire.md 2.1)."""
+    """Returns the lowest commit_ts of a DDL that some table may not have applied. A DDL at exactly the published
+    watermark may arrive after it (wire.md 2.1)."""
     applied = (state.applied_tso for state in before.tables.values() if not state.dropped)
     return min(before.tso, min(applied, default=before.tso))
 
 
 def replayed_since(before: Published) -> str:
-    """SQL: whether an event was decoded again from quarantine since the published state."""
+    """Returns SQL: true if an event was decoded again from quarantine since the published state."""
     seen = before.replays_seen
     return "replayed_at IS NOT NULL" if seen is None else f"replayed_at > {time_literal(seen)}"
 
 
 def _replays(before: Published, through: datetime | None) -> SparkColumn:
-    """Whether an event was decoded again from quarantine since the published state, up to ``through``."""
+    """Returns a condition: true if an event was decoded again from quarantine since the published state, up to
+    ``through``."""
     if through is None:
         return F.lit(False)
     return F.expr(f"({replayed_since(before)}) AND replayed_at <= {time_literal(through)}")
 
 
 def _after(again: Iterable[tuple[TableName, int]]) -> SparkColumn:
-    """Rows of these names with a commit_ts above the one that stands beside it."""
+    """Returns a condition: true for rows of these names with a commit_ts above the one beside the name."""
     condition = F.lit(False)
     for name, commit_ts in again:
         condition = condition | (F.expr(is_table_sql(name)) & (F.col("commit_ts") > commit_ts))
@@ -134,8 +137,8 @@ def _after(again: Iterable[tuple[TableName, int]]) -> SparkColumn:
 
 
 def _changed_below(ddls: Iterable[DdlEvent], before: Published) -> Iterator[tuple[TableName, int]]:
-    """The tables that may have to take rows again after a DDL that was dismissed before, and those that one makes
-    which came late: their rows may have come before it."""
+    """Yields the tables that may have to take rows again after a DDL that was dismissed before, and those that a late
+    DDL makes: their rows may have arrived before it. Each has the DDL's commit_ts."""
     for ddl in ddls:
         for statement in ddl.statements:
             names = names_of(statement)
@@ -147,14 +150,15 @@ def _changed_below(ddls: Iterable[DdlEvent], before: Published) -> Iterator[tupl
 
 
 def _named_at(before: Published, name: TableName) -> int:
-    """commit_ts since which rows under a name belong to the published table; 0 if always, or if there is none."""
+    """Returns the commit_ts since which rows under a name belong to the published table; 0 if always, or if there is
+    none."""
     definition = before.definition_of(name)
     return 0 if definition is None else definition.named_at
 
 
 def _grouped_rows(rows: DataFrame, parted: Barriers, replays: SparkColumn) -> list[Row]:
-    """Rows by topic, table, layout and the barriers that they lie between; ``replays``: which ones are replayed since
-    the published state."""
+    """Groups rows by topic, table, layout and the barriers that they lie between; ``replays`` is true for those that
+    were replayed since the published state."""
     rows_of_groups = (
         with_passed(rows, parted)
         .groupBy(
@@ -179,8 +183,8 @@ def _grouped_rows(rows: DataFrame, parted: Barriers, replays: SparkColumn) -> li
 
 
 def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
-    """The rows with ``passed``, as `Barriers.passed` gives it: how many barriers of its table and of its database are
-    below each."""
+    """Returns the rows with ``passed``, as `Barriers.passed` returns it: how many barriers of its table and of its
+    database are below each."""
     below = F.lit(0)
     for names, barriers_of in (
         (("database", "table"), {name.folded: some for name, some in parted.tables.items()}),
@@ -201,7 +205,7 @@ def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
 
 
 def _by_table(groups: list[Row]) -> dict[TableName, tuple[RowGroup, ...]]:
-    """The row groups; rows of one that came through several topics are together."""
+    """Returns the row groups by table; rows of one group that arrived through several topics are together."""
     parts: dict[tuple[object, ...], list[Row]] = {}
     for row in groups:
         parts.setdefault(tuple(row[name] for name in _GROUPED_BY), []).append(row)
@@ -229,7 +233,7 @@ def _row_group(parts: Sequence[Row]) -> RowGroup:
 def _topics(
     groups: Iterable[Row], ddl_rows: Iterable[Row], ddls: Iterable[DdlEvent]
 ) -> dict[str, frozenset[TableName]]:
-    """By topic, the tables of its rows and of its DDLs."""
+    """Returns by topic the tables of its rows and of its DDLs."""
     found: dict[str, set[TableName]] = {}
     for group in groups:
         found.setdefault(group["topic"], set()).add(TableName(group["database"], group["table"]))
@@ -240,7 +244,7 @@ def _topics(
 
 
 def _ddl_rows(ddls: DataFrame) -> list[Row]:
-    """Each DDL once, in commit order, equal commit_ts in the order of arrival."""
+    """Returns each DDL once, in commit order, equal commit_ts in the order of arrival."""
     arrival = F.min(F.struct("topic", "partition", "offset", "index")).alias("arrival")
     newest_replay, topics = F.max("replayed_at").alias("newest_replay"), F.collect_set("topic").alias("topics")
     rows = ddls.groupBy(*_DDL_IDENTITY).agg(arrival, newest_replay, topics).collect()
@@ -254,8 +258,8 @@ def _identity(row: Row) -> tuple[object, ...]:
 def _new_below(
     ddls: DataFrame, ddl_rows: Sequence[Row], tso: int, replays: SparkColumn, seen: int | None
 ) -> Set[tuple[object, ...]]:
-    """Those of the DDLs below ``tso`` of which gold has seen no copy: in eventual mode none up to the bronze batch
-    ``seen``, else none but replays since the published state."""
+    """Returns the DDLs below ``tso`` of which gold has seen no copy: in eventual mode none up to the bronze batch
+    ``seen``, else none except replays since the published state."""
     with_copies = (row for row in ddl_rows if seen is not None or row["newest_replay"] is not None)
     below = {_identity(row) for row in with_copies if row["commit_ts"] < tso}
     if not below:

@@ -87,7 +87,7 @@ class Applied:
 
 
 def create_tables(lake: Lake) -> None:
-    """Create the ops tables where they are missing."""
+    """Creates the ops tables where they are missing."""
     state_tables.create_tables(lake)
     quarantine.create_tables(lake)
 
@@ -101,8 +101,8 @@ def apply(
     known: Published | None = None,
     source: Sessions | None = None,
 ) -> Applied:
-    """Apply what is complete, up to ``until_tso`` at most, and publish it. Repeating it changes nothing. Where a window
-    retires the topic that held the watermark back, the next window follows at once.
+    """Applies what is complete, up to ``until_tso`` at most, and publishes it. Repeating it changes nothing. Where a
+    window retires the topic that held the watermark back, the next window follows at once.
 
     Tables of ``restart`` go on from there, in the place of what was published of them. ``known`` is the state that an
     earlier run of this process published (`Applied.state`), after which none failed: it is not read again if it is
@@ -117,7 +117,7 @@ def apply(
 
 
 def _followed_by(applied: Applied, later: Applied) -> Applied:
-    """Both windows as one run."""
+    """Returns both windows as one run."""
     return replace(
         later,
         from_tso=applied.from_tso,
@@ -135,7 +135,7 @@ def _apply_window(
     source: Sessions | None,
     restart: Restart = _NO_RESTART,
 ) -> tuple[Applied, bool]:
-    """Apply one window. Returns also whether another one may be complete then (`Completeness.may_advance`)."""
+    """Applies one window. Returns also whether another one may be complete then (`Completeness.may_advance`)."""
     start = _begin_window(lake, config, known, until_tso)
     if not start.can_publish:
         return _nothing_applied(config, start, restart), False
@@ -161,7 +161,8 @@ def _begin_window(lake: Lake, config: GoldConfig, known: Published | None, until
 
 
 def _nothing_applied(config: GoldConfig, start: _WindowStart, restart: Restart) -> Applied:
-    """The summary of a run that can publish nothing. Raises ConfigError if it was to publish tables of an export."""
+    """Returns the summary of a run that can publish nothing. Raises ConfigError if it was to publish tables of an
+    export."""
     if restart.tables:
         raise ConfigError(f"feed {config.feed}: gold cannot publish now: {start.completeness.waiting_on}")
     return _summary(config, start, start.before, 0, 0)
@@ -197,7 +198,7 @@ def _gold_run(
 def _state_after(
     before: Published, planning_input: PlanningInput, batch: int, outcomes: Sequence[TableOutcome]
 ) -> Published:
-    """What is to be published after a window; ``batch`` is the newest bronze batch that it looked at."""
+    """Returns what is to be published after a window; ``batch`` is the newest bronze batch that it looked at."""
     window = planning_input.window
     return replace(
         before,
@@ -214,7 +215,8 @@ def _state_after(
 def _state_and_completeness(
     lake: Lake, config: GoldConfig, known: Published, until_tso: int | None
 ) -> tuple[Published, Completeness]:
-    """The published state, and how far the feed is complete: asked at once where the state is most likely known."""
+    """Returns the published state, and how far the feed is complete: asked at once where the state is most likely
+    known."""
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(state.newest, lake, config.feed, known)
         complete = _feed_completeness(lake, config, known, until_tso) if known.number else None
@@ -235,7 +237,8 @@ def _check_mode(config: GoldConfig, before: Published) -> None:
 
 
 def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart: Restart) -> PlanningInput:
-    """What the window's plan follows from. Tables of ``restart`` are in the place of those that were published."""
+    """Returns what the window's plan follows from. Tables of ``restart`` are in the place of those that were
+    published."""
     feed, names = config.feed, naming(lake, config.feed, config.name_template, config.schema_template)
     for definition in restart.definitions:
         names.reserve(definition.stable_id)
@@ -266,7 +269,7 @@ def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart
 def _late(
     lake: Lake, feed: str, before: Published, complete: Completeness, names: Naming
 ) -> dict[TableName, BlockingPoint]:
-    """The tables that lack rows or DDLs which came late."""
+    """Returns the tables that lack rows or DDLs which arrived late."""
     points = late_ddls(lake, feed, before, complete.batch, names.ids_named_at) if complete.late_ddls else {}
     rows = late_rows(lake, feed, before, complete.batch) if complete.late_rows else {}
     for name, point in rows.items():
@@ -285,14 +288,14 @@ def _feed_completeness(lake: Lake, config: GoldConfig, before: Published, until_
 
 
 def _apply_plans(run: GoldRun, plan: WindowPlan) -> list[TableOutcome]:
-    """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
+    """Applies the plans, some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
     with staged(run.lake, run.config, plan) as plan_with_stages, ThreadPoolExecutor(_PARALLEL) as pool:
         outcomes = pool.map(lambda plans: _apply_group(run, plans), plan_with_stages.groups())
         return [outcome for each in outcomes for outcome in each]
 
 
 def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]:
-    """Apply the plans of tables that exchange rows, one table mostly, and log what changed."""
+    """Applies the plans of tables that exchange rows, one table mostly, and logs what changed."""
     started, feed = time.monotonic(), run.config.feed
     outcomes = apply_plans(run, plans)
     seconds = round(time.monotonic() - started, 3)
@@ -309,7 +312,7 @@ def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]
 
 
 def _with_definitions(outcomes: list[TableOutcome], definitions: Iterable[Definition]) -> list[TableOutcome]:
-    """Outcomes, with definitions that are new though the window did not find them."""
+    """Returns the outcomes, with definitions that are new although the window did not find them."""
     by_id = {definition.stable_id: (definition,) for definition in definitions}
     return [replace(o, new_definitions=(*by_id.get(o.state.stable_id, ()), *o.new_definitions)) for o in outcomes]
 

@@ -28,7 +28,7 @@ COUNTS = f"""
     events COMMENT 'sum of the columns after it',
     {", ".join(f"{fate} COMMENT {literal(what)}" for fate, what in _FATES.items())}
 """
-"""The columns that `totals_sql` gives, as a view takes them."""
+"""The columns of `totals_sql`, as a view takes them."""
 _COUNTED = f"""
     count_if(index = 0 AND replayed_at IS NULL) AS messages, count(*) AS events,
     {", ".join(f"count_if(fate = '{fate}') AS {fate}" for fate in _FATES)}
@@ -47,7 +47,7 @@ _NAME = f"{folded_sql('database')} AS database, {folded_sql('table')} AS table"
 
 
 def is_current(lake: Lake, feed: str) -> bool:
-    """Whether the feed's view is there as this version makes it; a new session on a laptop has no views."""
+    """True if the feed's view is there as this version makes it; a new session on a laptop has no views."""
     return lake.has_current_view(Layer.OPS, _view(feed))
 
 
@@ -68,12 +68,13 @@ def _accounting_sql(lake: Lake, feed: str) -> str:
 
 
 def totals_sql(lake: Lake, feed: str) -> str:
-    """The counts of all batches and partitions together."""
+    """Returns SQL of the counts of all batches and partitions together."""
     return f"SELECT {_COUNTED} FROM ({_fates_sql(lake, feed)})"
 
 
 def _fates_sql(lake: Lake, feed: str) -> str:
-    """Each event with its fate. Of one key's changes in one window the last counts, at one commit_ts the upsert."""
+    """Returns SQL of each event with its fate. Of one key's changes in one window the last counts, at one commit_ts the
+    upsert."""
     events = events_table.full_name(lake, feed)
     return f"""
         SELECT batch, topic, partition, index, replayed_at,
@@ -93,9 +94,10 @@ def _fates_sql(lake: Lake, feed: str) -> str:
 
 
 def _closed_sql(lake: Lake, feed: str) -> str:
-    """Each row change with ``closed``, the TSO of the window that covers it: the lowest one from its commit on, NULL
-    above the watermark. A join by ranges would compare every row with every window; this sorts both together, span by
-    span, and takes the lowest TSO of the spans after it for a row that no window of its own span covers."""
+    """Returns SQL of each row change with ``closed``, the TSO of the window that covers it: the lowest one from its
+    commit on, NULL above the watermark. A join by ranges would compare every row with every window; this sorts both
+    together, span by span, and takes the lowest TSO of the spans after it for a row that no window of its own span
+    covers."""
     ends = f"SELECT DISTINCT tso FROM {lake.table(Layer.OPS, WINDOWS)} WHERE feed = {literal(feed)} AND from_tso < tso"
     events = events_table.full_name(lake, feed)
     return f"""
@@ -116,13 +118,13 @@ def _closed_sql(lake: Lake, feed: str) -> str:
 
 
 def _span(tso: str) -> str:
-    """SQL: the number of the 2^36 TSOs, a little over four minutes, in which one is."""
+    """Returns SQL: the number of the span of 2^36 TSOs, a little over four minutes, that a TSO is in."""
     return f"shiftright({tso}, 36)"
 
 
 def _deliveries_sql(lake: Lake, feed: str) -> str:
-    """Each row change with its number among those that say the same. A hash stands for the images, which would be
-    shuffled with every row."""
+    """Returns SQL of each row change with its number among those that say the same. A hash stands for the images, which
+    would be shuffled with every row."""
     same = "database, table, commit_ts, commit_time, op, handle_key, images"
     return f"""
         SELECT * EXCEPT (images), row_number() OVER (PARTITION BY {same} ORDER BY {_ARRIVAL}) AS delivery

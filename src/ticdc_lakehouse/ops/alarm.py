@@ -1,4 +1,4 @@
-"""What of a feed needs a person's attention although its run did its work: thresholds of the feed file, each checked
+"""What needs a person's attention in a feed although its run did its work: thresholds of the feed file, each checked
 against what is published and in quarantine. Creates nothing, and reads no history."""
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Thresholds:
     behind_seconds: int | None = None
     """Age of the published watermark; None: any."""
     blocked: bool = True
-    """Whether a blocked table needs attention."""
+    """True if a blocked table needs attention."""
     quarantine: int = 1
     """So many messages in quarantine need attention; 0: none does."""
 
 
 def problems(lake: Reader, feed: str, thresholds: Thresholds) -> list[str]:
-    """A sentence for each threshold that the feed passes; none if all is well."""
+    """Returns a sentence for each threshold that the feed passes; none if all is well."""
     current = published(lake, feed)
     landed = 0 if current.tso else landed_messages(lake, feed)
     reads_silver = thresholds.quarantine > 0 and events_table.exists(lake, feed)
@@ -43,8 +43,8 @@ def problems(lake: Reader, feed: str, thresholds: Thresholds) -> list[str]:
 def problems_of(
     current: Published, landed: int, quarantined: Mapping[str, int], thresholds: Thresholds, at: datetime
 ) -> list[str]:
-    """As `problems`, of a published state, the number of messages that landed and those in quarantine by reason, at a
-    time."""
+    """Returns what `problems` returns, for a published state, the number of messages that landed and those in
+    quarantine by reason, at a time."""
     return [
         *_behind(current, landed, thresholds.behind_seconds, at),
         *(_blocked(current) if thresholds.blocked else ()),
@@ -53,7 +53,8 @@ def problems_of(
 
 
 def _behind(current: Published, landed: int, tolerated: int | None, at: datetime) -> Iterator[str]:
-    """A feed that published nothing has no age, but messages that wait for it."""
+    """Yields a sentence if the published watermark is too old. A feed that published nothing has no age, but may have
+    messages that wait for it."""
     if not current.tso and landed:
         yield f"nothing was ever published, though {counted(landed, 'message has', 'messages have')} landed"
     elif tolerated is None:

@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo
 from ticdc_lakehouse.sql.text import literal
 
 _FIRST, _DAYS = datetime(1970, 1, 1, tzinfo=UTC), 24_856
-"""What a TIMESTAMP can hold: up to 2038-01-19."""
+"""The range of a TIMESTAMP: up to 2038-01-19."""
 
 
 @lru_cache
 def turned_back(zone: str) -> tuple[int, ...]:
-    """By how many seconds the clocks of a zone were turned back, each once.
+    """Returns by how many seconds the clocks of a zone were turned back, each number once.
 
     >>> turned_back("America/New_York"), turned_back("UTC")
     ((3600,), ())
@@ -30,8 +30,8 @@ def turned_back(zone: str) -> tuple[int, ...]:
 
 
 def is_ambiguous_sql(timestamp: str, zone: str) -> str:
-    """SQL condition that an instant's local time in a zone is that of another instant, too; ``false`` of a zone
-    without such times."""
+    """Returns the SQL condition that an instant's local time in a zone is that of another instant, too; ``false`` for a
+    zone without such times."""
     local = f"from_utc_timestamp({timestamp}, {literal(zone)})"
     others = (
         f"from_utc_timestamp({timestamp} + make_interval(0, 0, 0, 0, 0, 0, {seconds}), {literal(zone)})"

@@ -1,9 +1,9 @@
 """Rows from before the changefeed: tables of an export at TSO S take the place of what gold had of them.
 
-Each gets a new Delta table with the export's definition and rows, and starts as a table that is applied up to S
-and lags behind: gold takes its changes with commit_ts above S out of silver, DDLs included, and publishes both in one.
-So a change at S or before counts only as far as the export has it, one after S wins over the export, and a row that
-the export has not is gone.
+Each gets a new Delta table with the export's definition and rows, and starts as a table that is applied up to S and
+lags behind: gold takes its changes with commit_ts above S out of silver, DDLs included, and publishes both in one. So a
+change at S or before counts only as far as the export has it, one after S wins over the export, and a row that the
+export does not have is gone.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ExportLoader:
     config: GoldConfig
     export: Export
     time_zone: str | None
-    """That of the session that exported; None if it was not given."""
+    """Time zone of the session that exported; None if it was not given."""
     commits: Commits
 
     def _check_reached(self, before: Published) -> None:
@@ -136,8 +136,8 @@ class ExportLoader:
             )
 
     def definitions(self, tables: Sequence[TableName], before: Published) -> list[Definition]:
-        """The exported tables' definitions. Raises ConfigError for an export at another TSO than gold needs, and one
-        for all tables whose rows have no place in gold."""
+        """Returns the exported tables' definitions. Raises ConfigError for an export at another TSO than gold needs,
+        and one for all tables whose rows have no place in gold."""
         self._check_reached(before)
         taken = published_ids(self.lake, self.config.feed)
         names = naming(self.lake, self.config.feed, self.config.name_template, self.config.schema_template)
@@ -145,7 +145,7 @@ class ExportLoader:
         return all_problems(tables, lambda name: self._definition(name, before, renames, taken, names))
 
     def _renames(self, before: Published) -> dict[TableName, int]:
-        """The names that RENAMEs since the export gave or took away, each with the last one's commit_ts. The
+        """Returns the names that RENAMEs since the export gave or took away, each with the last one's commit_ts. The
         definition of a table that is inferred from the wire, or was renamed while it was blocked, lacks them."""
         events = events_table.full_name(self.lake, self.config.feed)
         ddls = self.lake.rows(f"""
@@ -221,7 +221,7 @@ class ExportLoader:
         return int(counted["rows"])
 
     def _check_times(self, table: Table, rows: DataFrame, what: str) -> None:
-        """Raise ApplyError for a TIMESTAMP that is two instants in the zone of the session that exported."""
+        """Raises ApplyError for a TIMESTAMP that is two instants in the zone of the session that exported."""
         zone = self.time_zone or "UTC"
         for column in table.sent if turned_back(zone) else ():
             if column.type.family is Family.TIMESTAMP:
@@ -233,7 +233,7 @@ class ExportLoader:
                     )
 
     def initial_state(self, definition: Definition) -> TableState:
-        """Applied up to the export's TSO, with the DDLs of exactly that TSO."""
+        """Returns the state of a table that is applied up to the export's TSO, with the DDLs of exactly that TSO."""
         events = events_table.events(self.lake, self.config.feed)
         ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") == self.export.tso))
         return TableState(
@@ -254,7 +254,7 @@ def _awaits_export(before: Published, name: TableName, tso: int) -> bool:
 
 
 def _with_enum_representation(table: Table, newest: Definition | None) -> Table:
-    """The table with ENUM and SET as the feed writes them, by name or by number, where rows have shown it."""
+    """Returns the table with ENUM and SET as the feed writes them, by name or by number, where rows have shown it."""
     shown = {} if newest is None else {column.name: column.by for column in newest.table.columns}
     return replace(table, columns=tuple(replace(c, by=shown.get(c.name)) for c in table.columns))
 
@@ -266,7 +266,8 @@ def _typed(texts: DataFrame, table: Table, time_zone: str) -> DataFrame:
 
 
 def typed_rows(texts: DataFrame, typed: Sequence[TypedColumn], time_zone: str, *others: str) -> DataFrame:
-    """Rows of texts as a live table holds them: the columns ``others`` unchanged, `IRREGULAR`, then the typed columns.
+    """Returns rows of texts as a live table holds them: the columns ``others`` unchanged, `IRREGULAR`, then the typed
+    columns.
 
     ``texts`` has the text of each column of ``typed`` as t0, t1 …; those of TIMESTAMPs are in ``time_zone``.
     """

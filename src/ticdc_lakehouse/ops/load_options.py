@@ -18,16 +18,16 @@ class LoadOptions:
     """What the user says of an export."""
 
     time_zone: str | None = None
-    """Of the session that exported, in which TIMESTAMP values are written."""
+    """Time zone of the session that exported, in which TIMESTAMP values are written."""
     tables: tuple[str, ...] = ()
     """``database.table`` of those to load; empty: all that the feed takes."""
     all_empty: bool = False
-    """Whether an export in which no table has rows is meant as such, and not made with ``--no-data``."""
+    """True if an export in which no table has rows is meant as such, and not made with ``--no-data``."""
     dumpling: DumplingOptions = field(default_factory=DumplingOptions)
 
 
 def add_load_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options; those of Dumpling's have its names, to be given as Dumpling had them."""
+    """Adds the options; Dumpling's have its names, and are given as Dumpling had them."""
     parser.add_argument(
         "--time-zone",
         help="time zone of the session that exported, by name or as +08:00; UTC after --params time_zone=+00:00. "
@@ -72,7 +72,7 @@ def _add_dumpling_options(group: argparse._ArgumentGroup) -> None:
 
 
 def load_options(parsed: argparse.Namespace) -> LoadOptions:
-    """The options that `add_load_options` added."""
+    """Returns the options that `add_load_options` added."""
     dumpling = DumplingOptions(
         csv_separator=parsed.csv_separator,
         csv_delimiter=parsed.csv_delimiter,
@@ -87,7 +87,7 @@ def load_options(parsed: argparse.Namespace) -> LoadOptions:
 
 
 def zone_name(given: str) -> str:
-    """The name of a time zone that a session of TiDB may have as hours from UTC, any other text unchanged.
+    """Returns the name of a time zone that a session of TiDB may have as hours from UTC, any other text unchanged.
 
     >>> zone_name("+08:00"), zone_name("+00:00"), zone_name("Asia/Shanghai")
     ('Etc/GMT-8', 'UTC', 'Asia/Shanghai')
@@ -100,7 +100,7 @@ def zone_name(given: str) -> str:
 
 
 def read_load_options(text: str, time_zone: str | None = None) -> LoadOptions:
-    """The options in a text, split as a shell splits it. Raises ConfigError for an unknown option.
+    """Returns the options in a text, split as a shell splits it. Raises ConfigError for an unknown option.
 
     >>> read_load_options("--table shop.orders --csv-null-value ''").dumpling.csv_null_value
     ''

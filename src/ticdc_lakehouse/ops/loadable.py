@@ -1,4 +1,4 @@
-"""Whether the tables of an export have a place in gold: what the feed's settings and the export itself say of it."""
+"""Checks that the tables of an export have a place in gold, by the feed's settings and by the export itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 def loadable_tables(export: Export, config: GoldConfig, options: LoadOptions) -> list[TableName]:
-    """The tables to load. Raises ConfigError with everything that is wrong with them."""
+    """Returns the tables to load. Raises ConfigError with everything that is wrong with them."""
     if config.mode is not Mode.WATERMARKS:
         raise ConfigError(f"feed {config.feed}: in gold mode eventual the changes after an export are not known")
     if options.time_zone is not None:
@@ -35,7 +35,7 @@ def loadable_tables(export: Export, config: GoldConfig, options: LoadOptions) ->
 
 
 def all_problems(names: Iterable[TableName], check: Callable[[TableName], _T]) -> list[_T]:
-    """What ``check`` gives for each table. Raises one ConfigError for all the tables that it refuses."""
+    """Returns what ``check`` returns for each table. Raises one ConfigError for all the tables that it refuses."""
     results, problems = [], []
     for name in names:
         try:
@@ -58,7 +58,7 @@ def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[T
 
 
 def _exported(text: str, carried: Iterable[TableName], folder: str) -> TableName:
-    """The table that an option ``--table`` names. Raises ConfigError."""
+    """Returns the table that an option ``--table`` names. Raises ConfigError."""
     name = named(text, carried)
     if name is None:
         raise ConfigError(f"{folder}: --table {text}: expected one of {', '.join(by_text(carried))}")
@@ -95,7 +95,7 @@ def _check_columns(what: str, exported: ExportedTable, config: GoldConfig, optio
 
 
 def unknown_key(what: str, column: str, type_: str) -> str:
-    """Why a table cannot be loaded whose messages write its key in a way that is not known."""
+    """Returns why a table cannot be loaded whose messages write its key in a way that is not known."""
     return f"{what}: key column {column}: how the feed writes keys of {type_} is not known"
 
 

@@ -50,7 +50,7 @@ def retain_silver(lake: Lake, feed: str, days: int) -> RetentionFloor:
 
 
 def _needs(lake: Lake, feed: str, current: Published, days: int) -> Iterator[NeededBatch]:
-    """What needs batches of either layer."""
+    """Yields what needs batches of either layer."""
     if current.number == 0:
         yield NeededBatch(batch=0, what="gold has published nothing yet")
         return
@@ -69,7 +69,7 @@ def _needs(lake: Lake, feed: str, current: Published, days: int) -> Iterator[Nee
 
 
 def _needs_of_commits(lake: Lake, feed: str, current: Published, days: int) -> Iterator[NeededBatch]:
-    """The first batch with an event that a promise about changes needs."""
+    """Yields the first batch with an event that a promise about changes needs."""
     needed = oldest_commit(current, days)
     above = F.expr(_NOT_DDL) & (F.expr(events_table.COMMIT_ORDER) > needed.tso)
     row = events_table.events(lake, feed).where(above).agg(F.min("batch")).first()
@@ -78,7 +78,7 @@ def _needs_of_commits(lake: Lake, feed: str, current: Published, days: int) -> I
 
 
 def _delete(lake: Lake, feed: str, layer: Layer, table: str, floor: RetentionFloor, what: str) -> RetentionFloor:
-    """Delete rows of earlier batches. Files hold whole batches, so Delta reads their batch numbers and drops them."""
+    """Deletes rows of earlier batches. Files hold whole batches, so Delta reads their batch numbers and drops them."""
     before = retention_floor(lake, feed, layer)
     first = max(before.first_batch, floor.first_batch)
     done = RetentionFloor(first_batch=first, tso=max(before.tso, floor.tso), held_by=floor.held_by)
@@ -90,7 +90,7 @@ def _delete(lake: Lake, feed: str, layer: Layer, table: str, floor: RetentionFlo
 
 
 def lines(lake: Reader, feed: str) -> list[str]:
-    """For people: how far back each layer goes, and why no further. Empty if maintenance never looked."""
+    """Returns, for people, how far back each layer goes, and why no further. Empty if maintenance never looked."""
     layers = {layer: retention_floor(lake, feed, layer) for layer in (Layer.BRONZE, Layer.SILVER)}
     return [
         f"{layer} keeps batches from {floor.first_batch} on, for {floor.held_by}"

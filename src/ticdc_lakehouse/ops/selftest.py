@@ -26,7 +26,7 @@ from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.sql.text import quoted
 
 CANARY = "given"
-"""What the job gives the notebook as parameter of the job and of the nested task."""
+"""What the job passes to the notebook as parameter of the job and of the nested task."""
 _METADATA = '{"feed": "selftest", "tso": 1, "run": ""}'
 
 
@@ -63,7 +63,7 @@ class Environment:
     job_parameter: str = ""
     nested_parameter: str = ""
     name: str = ""
-    """Of the table and the view that the checks use."""
+    """Name of the table and the view that the checks use."""
 
     @property
     def table(self) -> str:
@@ -86,7 +86,7 @@ class _NotHereError(Exception):
 
 
 def selftest(env: Environment) -> Iterator[CheckResult]:
-    """Run every check, one after the other."""
+    """Runs every check, one after the other, and yields the results."""
     given = replace(env, name=f"selftest_{uuid4().hex[:12]}")
     try:
         for check, (run, meaning) in _CHECKS.items():
@@ -119,7 +119,7 @@ def _identity(env: Environment) -> str:
 
 
 def _session_settings(env: Environment) -> str:
-    """What the settings are for that `Lake.register` sets where it may."""
+    """Checks what the settings are for that `Lake.register` sets where it may."""
     text = "${spark.sql.session.timeZone}"
     row = env.lake.spark.sql(f"SELECT '{text}', typeof(TIMESTAMP'2026-01-01 00:00:00')").first()
     assert row is not None
@@ -199,7 +199,8 @@ def _offsets_files(env: Environment) -> str:
 
 
 def _workers(env: Environment) -> str:
-    """A worker imports the wheel and reads what the driver wrote and renamed, as bronze does beside its checkpoint."""
+    """Checks that a worker imports the wheel and reads what the driver wrote and renamed, as bronze does beside its
+    checkpoint."""
     file, unfinished = env.folder / "probe.txt", env.folder / "probe.new"
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished.write_text("probe", encoding="utf-8")

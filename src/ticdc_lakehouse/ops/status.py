@@ -99,7 +99,7 @@ class FeedStatus:
     pending: Mapping[TableName, tuple[str, ...]] = field(default_factory=dict)
     """Columns whose value in rows from before their ADD COLUMN is not known yet, of the tables that have any."""
     is_landed: bool = True
-    """Whether bronze has run for the feed."""
+    """True if bronze has run for the feed."""
     blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that the watermark cannot pass."""
 
@@ -117,7 +117,7 @@ class FeedStatus:
 
     @property
     def caught_up(self) -> bool:
-        """Whether all that arrived is published."""
+        """True if all that arrived is published."""
         return self.tso > 0 and self.newest_change is None and not self.waiting and not self.quarantined
 
     @property
@@ -136,13 +136,13 @@ class FeedStatus:
         return sum(self.reasons.values())
 
     def health(self, tolerated: Thresholds = NOTHING_LEFT) -> Health:
-        """The feed's health, given what its file tolerates."""
+        """Returns the feed's health, given what its file tolerates."""
         if self.blocked_by is not None:
             return Health.BROKEN
         return Health.ATTENTION if self.concerns(tolerated) else Health.FINE
 
     def concerns(self, tolerated: Thresholds = NOTHING_LEFT) -> list[str]:
-        """What needs an operator's attention, a phrase each; empty if the feed is fine."""
+        """Returns what needs an operator's attention, a phrase each; empty if the feed is fine."""
         if not self.is_landed:
             return ["bronze has not run for this feed"]
         waiting_on = (
@@ -217,7 +217,7 @@ def _feeds_sql(lake: Lake, landed: Sequence[str]) -> str:
 
 
 def _pending_sql(lake: Lake) -> str:
-    """The pending columns of each definition that has any."""
+    """Returns SQL of the pending columns of each definition that has any."""
     newest = "max_by(definition, struct(commit_ts, place))"
     columns = f"from_json({newest}, 'columns ARRAY<STRUCT<name STRING, pending STRUCT<since BIGINT>>>').columns"
     names = f"transform(filter({columns}, c -> c.pending IS NOT NULL), c -> c.name)"
@@ -237,7 +237,8 @@ def _arrivals_sql(lake: Lake, feed: str) -> str:
 
 
 def _newest_change_sql(lake: Lake, feed: str) -> str:
-    """The time of the newest change above the watermark that silver has, as an expression; NULL if there is none."""
+    """Returns SQL of the time of the newest change above the watermark that silver has, as an expression; NULL if there
+    is none."""
     if not events_table.exists(lake, feed):
         return "CAST(NULL AS TIMESTAMP)"
     newest = f"timestamp_millis(shiftright(max({events_table.COMMIT_ORDER}), 18))"
@@ -255,8 +256,8 @@ def create_feed(lake: Lake, feed: str) -> None:
 
 
 def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> FeedStatus:
-    """The status of ``feed`` now. Creates nothing. Without ``config``, what its file says of tables and topics that
-    gold leaves out is not known: the watermark may come out too high or too low."""
+    """Returns the status of ``feed`` now. Creates nothing. Without ``config``, what its file says of tables and topics
+    that gold leaves out is not known: the watermark may come out too high or too low."""
     current = published(lake, feed)
     is_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
     in_silver = events_table.exists(lake, feed)
@@ -306,8 +307,8 @@ def _newest_change(lake: Reader, feed: str, tso: int) -> datetime | None:
 
 
 def status_frame(lake: Lake, feed: str) -> DataFrame:
-    """The feed's tables at the published watermark, for a notebook: database, table, applied_tso, version, blocked_at,
-    block_reason. Creates nothing."""
+    """Returns the feed's tables at the published watermark, for a notebook: database, table, applied_tso, version,
+    blocked_at, block_reason. Creates nothing."""
     columns = (
         "database STRING, table STRING, applied_tso BIGINT, version BIGINT, blocked_at BIGINT, block_reason STRING"
     )

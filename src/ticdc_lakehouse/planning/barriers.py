@@ -33,7 +33,8 @@ class Barriers:
     """Barriers of DDLs on whole databases, by the database's folded name."""
 
     def passed(self, name: TableName, commit_ts: int) -> int:
-        """Number of barriers below a row. Rows of one table with equal numbers are between the same two barriers."""
+        """Returns the number of barriers below a row. Rows of one table with equal numbers are between the same two
+        barriers."""
         of_table = bisect_left(self.tables.get(name, ()), commit_ts)
         return of_table + bisect_left(self.databases.get(fold(name.database), ()), commit_ts)
 
@@ -63,8 +64,8 @@ def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definit
 
 
 def _of_unclear(ddls: Iterable[DdlEvent], names: Iterable[TableName]) -> Iterator[tuple[TableName, int]]:
-    """The names that a DDL may be about which writes a table's name without its database, or names nothing; each with
-    its commit_ts."""
+    """Yields the names of tables that an unclear DDL may be about, each with its commit_ts. Such a DDL writes a table's
+    name without its database, or names no table."""
     for ddl in ddls:
         if any(map(is_of_all_tables, ddl.statements)):
             yield from ((name, ddl.commit_ts) for name in names)
@@ -79,10 +80,10 @@ def _sorted(found: Mapping[_Key, set[int]]) -> dict[_Key, tuple[int, ...]]:
 def unapplied_after(
     ddls: Iterable[DdlEvent], before: Published, *, in_any_order: bool
 ) -> Iterator[tuple[TableName, int]]:
-    """The names of tables below the watermark, each with the commit_ts after which its rows are read again.
+    """Yields the names of tables below the watermark, each with the commit_ts after which its rows are read again.
 
-    ``in_any_order``: rows of any commit_ts may have come while a table waited for an override (mode eventual). All rows
-    of its definition are read again then; those from before it cannot be merged.
+    ``in_any_order``: rows of any commit_ts may have arrived while a table waited for an override (mode eventual). All
+    rows of its definition are read again then; those from before it cannot be merged.
     """
     lagging = lagging_names(ddls, before)
     for name, state in before.tables.items():

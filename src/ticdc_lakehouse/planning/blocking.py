@@ -31,7 +31,7 @@ def unsupported(ddl: DdlEvent, detail: str, *, can_skip: bool = True, needs_over
 
 
 def ambiguous(ddl: DdlEvent, name: TableName) -> StopReason:
-    """Returns the reason of tables of which a DDL means one: it writes ``name`` without its database."""
+    """Returns the reason of several tables that a DDL may mean: it writes ``name`` without its database."""
     stop = unsupported(ddl, f"the text does not say of which database {name.table} is", can_skip=False)
     return replace(stop, kind=StopKind.AMBIGUOUS_TABLE)
 
@@ -81,7 +81,7 @@ def await_rows(ddl: DdlEvent, builder: TablePlanBuilder | None, reason: str) -> 
 
 def leave_former_rows(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
     """Blocks an undefined table at its RENAME for good if it is blocked already: the next window would look for its
-    rows under its new name alone, and find those of another table that had this name before."""
+    rows only under its new name, and find those of another table that had this name before."""
     stop = builder.stop
     if builder.definition is None and stop is not None and not stop.of_ddl:
         reason = f"it was blocked before, and its columns are unknown ({stop.cause})"
@@ -95,8 +95,9 @@ def lacks_former_rows(builder: TablePlanBuilder, state: TableState) -> bool:
 
 def skip(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
     """Passes over a DDL. One that changes a key leaves the table's keys unknown: rows that name another handle key than
-    before block the table then, since each would be a second row. Names that it gives the numbers of an ENUM or SET are
-    those of the rows that follow. One without which these could not be read stays where it blocks the table."""
+    before block the table then, since each would be a second row. Names that it assigns to the numbers of an ENUM or
+    SET apply to the rows that follow. A DDL without which those rows could not be read is not passed over, but blocks
+    the table."""
     definition = builder.definition
     if definition is None or builder.stop is not None:
         builder.record_ddl(ddl)

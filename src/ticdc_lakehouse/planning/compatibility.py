@@ -65,16 +65,17 @@ def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined
 
 
 def names_key(table: Table, group: RowGroup) -> bool:
-    """True if the rows name the table's key, or of a table without one any that is whole: of one with virtual columns
-    Open Protocol marks the others."""
+    """True if the rows name the table's key, or, where the table has none, a whole key: of a key with virtual columns,
+    Open Protocol marks only the other columns."""
     named = _key_of(group)
     is_tables = named == _folded(table.key) if table.key else not table.is_part_of_key(named)
     return group.keyed and is_tables
 
 
 def _other_key(table: Table, group: RowGroup, config: GoldConfig) -> str | None:
-    """Returns why the rows' key, which is not the table's, cannot stand for it: the same row would be found twice, or
-    two rows would be one. None if it can: keys are made from the definition then, of a key that it has, too."""
+    """Returns why the rows' key, which is not the table's, cannot stand for it: one row would be stored twice, or two
+    rows would become one. None if it can, also where the rows name another unique key of the definition: keys are made
+    from the definition then."""
     named, key = _key_of(group), _folded(table.key)
     now = ", ".join(column.name for column in group.columns if column.key) or "none"
     before = ", ".join(table.key) or "none"
@@ -109,7 +110,7 @@ def _reordered(table: Table, group: RowGroup) -> bool:
 
 def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
     """Returns the first difference between the rows' columns and the definition; None if there is none. ``signs``: the
-    rows' flags count, which say what is UNSIGNED and BINARY."""
+    rows' flags count; they say what is UNSIGNED and BINARY."""
     defined = {column.name: column.type for column in table.sent}
     sent = {column.name: column for column in group.columns}
     unknown = sorted(sent.keys() - defined.keys())
@@ -127,9 +128,9 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
 
 
 def is_plain_bytes(column: Column, defined: MysqlType) -> bool:
-    """True if rows came without flags and carry a binary column's values as texts (wire.md 8.4).
+    """True if rows arrived without flags and carry a binary column's values as texts (wire.md 8.4).
 
-    Only the definition shows that of a table without partitions: a NOT NULL text has no flags either.
+    In a table without partitions only the definition shows that: a NOT NULL text has no flags either.
     """
     unflagged = column.flags == 0 or writer_defects.OPEN_FLAGS in (column.defect or "").split()
     return unflagged and defined.family is Family.BINARY and parse_type(column.type).family is Family.TEXT

@@ -1,4 +1,4 @@
-"""Items that share keys, directly or through others, in lists."""
+"""Groups items that share keys, directly or through others, into lists."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """DDLs that first arrive below the published watermark, as behind a gap of the changefeed: what they block.
 
-TiCDC promises that a watermark comes after every DDL below it, so such a DDL is a duplicate, as after a restart. One
-that never came before breaks the promise: its tables were published without it.
+TiCDC promises that a watermark arrives after every DDL below it, so such a DDL is a duplicate, as after a restart. One
+that never arrived before breaks the promise: its tables were published without it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from ticdc_lakehouse.schema.statement import (
 )
 
 _FOLLOWED = (AlterTable, TruncateTable, DropTables, DropDatabase)
-"""What can be followed later, in a table that has rows of after it: those rows are merged again. Others exchange rows
-or names with tables that have gone on."""
+"""Statements that can be followed later, in a table that has rows from after them: those rows are merged again. Others
+exchange rows or names with tables that have gone on."""
 
 
 HadName = Callable[[TableName, int], Set[str]]
@@ -41,8 +41,8 @@ HadName = Callable[[TableName, int], Set[str]]
 
 
 def new_ddls(arrived: Iterable[DdlEvent], earlier: Iterable[DdlEvent]) -> list[DdlEvent]:
-    """The DDLs that arrived of which no copy came ``earlier``: no DDL of the commit_ts that names one of their tables.
-    The text may differ from one version of TiCDC to the next."""
+    """Returns the DDLs that arrived and have no copy in ``earlier``: no DDL of the same commit_ts names one of their
+    tables. The text may differ from one version of TiCDC to the next."""
     came: dict[int, list[DdlEvent]] = {}
     for ddl in earlier:
         came.setdefault(ddl.commit_ts, []).append(ddl)
@@ -50,8 +50,9 @@ def new_ddls(arrived: Iterable[DdlEvent], earlier: Iterable[DdlEvent]) -> list[D
 
 
 def _is_copy(ddl: DdlEvent, other: DdlEvent) -> bool:
-    """A RENAME of several tables comes as a DDL for each, all of one commit_ts: one may take the name that another gave
-    up, but no two the same one."""
+    """True if two DDLs of one commit_ts share a table or database. A RENAME of several tables arrives as a DDL for
+    each, all of one commit_ts: one may take the name that another gave up, but no two take the same one, so only new
+    names are compared."""
     both_rename = all(isinstance(statement, RenameTables) for statement in (*ddl.statements, *other.statements))
     subjects = _new_names if both_rename else _subjects
     return not {*subjects(ddl)}.isdisjoint(subjects(other))
@@ -76,9 +77,9 @@ def late_ddl_points(
     since: Sequence[DdlEvent] = (),
     had_name: HadName = lambda _name, _commit_ts: frozenset(),
 ) -> dict[TableName, BlockingPoint]:
-    """The tables that lack such DDLs, by their names now, each with the TSO up to which it is right. ``since``: all
-    DDLs since the first of them; a table that one of these drops or renames is not made known by a late CREATE
-    TABLE. ``had_name``: a table that was renamed since lacks them, too."""
+    """Returns the tables that lack late DDLs, by their current names, each with the TSO up to which it is correct.
+    ``since``: all DDLs since the first of them; a late CREATE TABLE does not add a table that one of these drops or
+    renames. ``had_name`` finds the tables that were renamed since: they lack the DDLs, too."""
     found: dict[TableName, BlockingPoint] = {}
     for ddl in late:
         for statement in ddl.statements:
@@ -109,13 +110,13 @@ def _concerns(statement: Statement, name: TableName) -> bool:
 
 
 def _concerned(statement: Statement) -> tuple[TableName, ...]:
-    """The names of the tables that a statement changes."""
+    """Returns the names of the tables that a statement changes."""
     return () if isinstance(statement, CreateTable | CreateTableLike) else names_of(statement)
 
 
 def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Statement, *, renamed: bool) -> bool:
-    """Whether a published table went on without the DDL: it is not younger, and has not its effect. ``renamed``: it got
-    its name after the DDL."""
+    """True if a published table went on without the DDL: the table is not younger, and does not have its effect.
+    ``renamed``: it got its name after the DDL."""
     state, definition = before.tables[name], before.definition_of(name)
     if state.dropped or state.applied_tso <= ddl.commit_ts:
         return False
@@ -128,7 +129,8 @@ def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Stateme
 
 
 def _changes_nothing(table: Table, statement: AlterTable) -> bool:
-    """Partitions may be unknown, or exist again: no definition shows that their rows are gone."""
+    """True if the statement changes only indexes, or if the definition shows its effect already. One that drops
+    partitions has more to do: they may be unknown, or exist again, and no definition shows that their rows are gone."""
     removes_rows = any(isinstance(action, DropPartitions) for action in statement.actions)
     return statement.of_indexes or (is_done(table, statement) and not removes_rows)
 
@@ -144,7 +146,7 @@ def _made(statement: Statement) -> tuple[TableName, ...]:
 
 
 def _ends(later: DdlEvent, ddl: DdlEvent, name: TableName) -> bool:
-    """Whether a later DDL drops or renames the table of this name."""
+    """True if a later DDL drops or renames the table of this name."""
     ending = (s for s in later.statements if isinstance(s, DropTables | DropDatabase | RenameTables))
     names = {name, fold(name.database)}
     return later.commit_ts > ddl.commit_ts and any(

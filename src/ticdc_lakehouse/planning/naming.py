@@ -1,7 +1,7 @@
-"""The names of tables in the lake: of live tables and views, and stable ids.
+"""The names of tables in the lake: names of live tables and views, and stable ids.
 
-A name is ``name``, or ``part.name`` in the parts of the layers' schemas that a feed's ``gold.schema`` gives:
-`orders` of `shop` is ``gold_shop.orders``, ``live_shop.orders`` and ``silver_shop.orders`` there.
+A name is ``name``, or ``part.name`` in the parts of the layers' schemas that a feed's ``gold.schema`` sets: `orders` of
+`shop` is ``gold_shop.orders``, ``live_shop.orders`` and ``silver_shop.orders`` there.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ class Naming:
         self._ids.add(stable_id)
 
     def ids_named(self, table: TableName) -> frozenset[str]:
-        """Stable ids of the feed's tables that are or were published under this name."""
+        """Returns the stable ids of the feed's tables that are or were published under this name."""
         self._read_history()
         return frozenset(stable_id for _, stable_id in self._ids_by_name.get(table, ()))
 
     def ids_named_at(self, table: TableName, commit_ts: int) -> frozenset[str]:
-        """Stable ids of the feed's tables that had this name before a commit_ts and, as published, no other since; they
-        may be gone."""
+        """Returns the stable ids of the feed's tables that had this name before a commit_ts and, as published, no other
+        since; they may be gone."""
         self._read_history()
         named = [(n, id_, name) for name, some in self._ids_by_name.items() for n, id_ in some if n < commit_ts]
         newest: dict[str, int] = {}
@@ -111,8 +111,9 @@ class Naming:
         return frozenset(id_ for named_at, id_, name in named if name == table and named_at == newest[id_])
 
     def ids_named_between(self, table: TableName, first: int, last: int) -> frozenset[str]:
-        """Stable ids of the feed's tables of which rows under this name may be from one commit_ts to another: the last
-        published one that got the name before the first, and all that got it before the last."""
+        """Returns the stable ids of the feed's tables to which rows under this name, with a commit_ts from ``first`` to
+        ``last``, may belong: the last published one that got the name before ``first``, and all that got it from then
+        until ``last``."""
         self._read_history()
         named = {(named_at, id_) for named_at, id_ in self._ids_by_name.get(table, ()) if named_at < last}
         since = max((named_at for named_at, _ in named if named_at < first), default=first)
@@ -130,7 +131,8 @@ class Naming:
 
 
 def is_internal(name: str) -> bool:
-    """Whether a live table has this name only while it is created or renamed, or after its DROP; no table gets it.
+    """True if a live table has this name only while it is created or renamed, or after its DROP; `Naming` chooses no
+    such name.
 
     >>> [is_internal(name) for name in ("shop_orders", "shop_orders__data_7", "shop.orders__dropped", "t__renaming")]
     [False, True, True, True]
@@ -158,11 +160,11 @@ def dropped_name(stable_id: str) -> str:
 
 _PLAIN = re.compile(r"[a-z0-9_]+")
 LONGEST = 150
-"""Characters of a name; Unity Catalog takes 255, and gold adds to some."""
+"""Longest name, in characters; Unity Catalog takes 255, and gold adds to some names."""
 
 
 def templated_lake_name(schema_template: str, template: str, feed: str, table: TableName) -> str:
-    """The name that a feed's templates give a table.
+    """Returns the name that a feed's templates give a table.
 
     >>> templated_lake_name("{database}", "{table}", "crm", TableName("Shop", "orders"))
     'shop.orders'
@@ -171,7 +173,7 @@ def templated_lake_name(schema_template: str, template: str, feed: str, table: T
 
 
 def templated_part(template: str, feed: str, database: str) -> str:
-    """The part of the layers' schemas that a template gives a database's tables; plain, as names are."""
+    """Returns the part of the layers' schemas that a template gives a database's tables; plain, as names are."""
     part = template.format(feed=feed, database=fold(database))
     return part if not part or (_PLAIN.fullmatch(part) and len(part) <= LONGEST) else object_name(part, database)
 
@@ -181,12 +183,12 @@ def _in_part(part: str, name: str) -> str:
 
 
 def schema_part(name: str) -> str:
-    """The part of the layers' schemas that contains a table of this name; empty for the schemas themselves."""
+    """Returns the part of the layers' schemas that contains a table of this name; empty for the schemas themselves."""
     return name.rpartition(".")[0]
 
 
 def templated_name(template: str, feed: str, database: str, table: str) -> str:
-    """The catalog name that a template gives: with a hash where a name of TiDB is not plain.
+    """Returns the catalog name that a template makes, with a hash where a name of TiDB is not plain.
 
     >>> templated_name("{database}_{table}", "shop_craft", "shop", "orders")
     'shop_orders'
@@ -200,10 +202,11 @@ def templated_name(template: str, feed: str, database: str, table: str) -> str:
 
 
 def object_name(*parts: str) -> str:
-    """One catalog name for these parts: joined by ``_`` when plain, otherwise made plain, with a hash of the parts.
+    """Returns one catalog name for these parts: joined by ``_`` when plain, otherwise made plain, with a hash of the
+    parts.
 
     Catalogs take ``[A-Za-z0-9_]`` and ignore case; MySQL takes anything, and TiDB ignores case too. ``Shop`` and
-    ``orders`` give ``shop_orders``.
+    ``orders`` become ``shop_orders``.
     """
     parts = tuple(map(fold, parts))
     joined = "_".join(parts)

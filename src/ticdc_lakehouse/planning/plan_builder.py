@@ -164,8 +164,8 @@ class TablePlanBuilder:
             self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, origin=Origin.DDL))
 
     def rename(self, ddl: DdlEvent, lake_name: str) -> None:
-        """Gives the definition the builder's new name, from the DDL on. A blocked table keeps the name of its
-        definition, from which it is followed again; the state of one without columns has its newest name alone."""
+        """Renames the definition to the builder's new name, from the DDL on. A blocked table keeps the name of its
+        definition, from which it is followed again; the state of one without columns has only its newest name."""
         to = self.name
         if self.definition is None:
             self.complete_through = ddl.commit_ts

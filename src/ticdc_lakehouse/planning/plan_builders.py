@@ -44,25 +44,25 @@ class PlanBuilders:
             self._enter(builder)
 
     def named(self, name: TableName) -> TablePlanBuilder | None:
-        """The builder of this name, the first of several; None if there is none."""
+        """Returns the builder of this name, the first of several; None if there is none."""
         return next(iter(self.all_named(name)), None)
 
     def all_named(self, name: TableName) -> list[TablePlanBuilder]:
-        """All builders of this name, in insertion order: while a table is below the watermark, another one may have got
-        its name since."""
+        """Returns all builders of this name, in insertion order: while a table is below the watermark, another one may
+        have got its name since."""
         return sorted(self._by_name.get(name, ()), key=self._numbers.__getitem__)
 
     def of_database(self, database: str) -> list[TablePlanBuilder]:
-        """The builders of all tables of a database, in insertion order."""
+        """Returns the builders of all tables of a database, in insertion order."""
         return sorted(self._by_database.get(fold(database), ()), key=self._numbers.__getitem__)
 
     def named_in_any_database(self, table: str) -> list[TablePlanBuilder]:
-        """The builders of the tables of this name in all databases, in insertion order."""
+        """Returns the builders of the tables of this name in all databases, in insertion order."""
         return [builder for builder in self if fold(builder.name.table) == fold(table)]
 
     def spelled(self, name: TableName) -> TableName:
-        """The name, with its database in the spelling of the feed's first table. The message of a RENAME and all rows
-        after it carry the database in lower case (wire.md 8.14)."""
+        """Returns the name, with its database in the spelling of the feed's first table. The message of a RENAME and
+        all rows after it carry the database in lower case (wire.md 8.14)."""
         return TableName(self._spellings.get(fold(name.database), name.database), name.table)
 
     def _enter(self, builder: TablePlanBuilder) -> None:

@@ -57,7 +57,7 @@ class GoldConfig:
     policy: Callable[[str, str], Policy] = lambda _database, _table: Policy()
     """The feed's policy for a table."""
     table_properties: Callable[[str, str], Mapping[str, str]] = lambda _database, _table: {}
-    """What else than gold needs is set of a live table in Delta."""
+    """Delta properties of a live table, in addition to those that gold needs."""
 
     def rewrites_key(self, kind: MysqlType) -> bool:
         """True if keys of the type have other digits than MySQL's texts, so that a definition cannot make them."""

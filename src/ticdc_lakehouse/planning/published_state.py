@@ -85,10 +85,11 @@ class Published:
     definitions: dict[str, Definition] = field(default_factory=dict)
     """The newest definition of each table, by its stable id."""
     topics: dict[str, frozenset[TableName]] = field(default_factory=dict)
-    """By topic, the tables that it ever brought a row change or DDL of, up to the watermark."""
+    """By topic, the tables of which it ever delivered a row change or DDL, up to the watermark."""
 
     def definition_of(self, name: TableName) -> Definition | None:
-        """The newest definition of the table that has the name; None if none has it, or its columns are unknown."""
+        """Returns the newest definition of the table that has the name; None if none has it, or its columns are
+        unknown."""
         return self.definitions.get(self.tables[name].stable_id) if name in self.tables else None
 
 
@@ -99,9 +100,9 @@ class Origin(StrEnum):
     """The feed's schema_file."""
     DDL = "ddl"
     EXPORT = "export"
-    """One that was loaded."""
+    """An export that was loaded."""
     WIRE = "wire"
-    """Row messages alone."""
+    """Only row messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from ticdc_lakehouse.schema.statement import names_of
 
 
 def published_builder(inputs: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
-    """A builder for a published table, under its name at ``applied_tso``."""
+    """Returns a builder for a published table, under its name at ``applied_tso``."""
     current, definition = name, inputs.known.get(state.stable_id)
     if definition is not None:
         name = definition.table.name
@@ -47,8 +47,8 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
 
 
 def _late_points(inputs: PlanningInput, name: TableName, current: TableName) -> Iterator[BlockingPoint]:
-    """The points before late rows of the table's name at ``applied_tso``, and before late DDLs, which are found for the
-    name that it has now."""
+    """Yields the points before late rows of the table's name at ``applied_tso``, and before late DDLs, which are listed
+    under the name that it has now."""
     for each, of_ddl in ((name, False), (current, True)):
         point = inputs.late.get(each)
         if point is not None and (point.stop.kind is StopKind.LATE_DDL) is of_ddl:
@@ -58,8 +58,9 @@ def _late_points(inputs: PlanningInput, name: TableName, current: TableName) -> 
 def _missed_points(
     inputs: PlanningInput, builder: TablePlanBuilder, name: TableName, state: TableState
 ) -> Iterator[BlockingPoint]:
-    """The points before what came while the table waits for an override and no later window reads: rows that were
-    replayed from quarantine; in eventual mode late DDLs, and rows that cannot be merged (it reads all others again)."""
+    """Yields the points before events that arrived while the table waits for an override, and that no later window
+    reads: rows that were replayed from quarantine; in eventual mode late DDLs, and rows that cannot be merged (this
+    mode reads all others again)."""
     if not state.needs_override:
         return
     is_eventual = inputs.batches is not None
@@ -82,8 +83,9 @@ def _missed_points(
 
 
 def _missed_ddl(inputs: PlanningInput, builder: TablePlanBuilder) -> int | None:
-    """commit_ts of the first replayed DDL that a table lacks: its rows after the DDL do not fit, and no later DDL
-    changed it. The table continues from there. A table that continued without a dismissed DDL is left as it is."""
+    """Returns the commit_ts of the first replayed DDL that a table lacks, None if there is none: the table's rows after
+    the DDL do not fit, and no later DDL changed it. The table continues from there. A table that continued without a
+    dismissed DDL is left as it is."""
     state, definition = builder.state, builder.definition
     if state is None or state.stop is None or state.stop.kind is not StopKind.INCOMPATIBLE_ROWS:
         return None

@@ -18,13 +18,13 @@ from ticdc_lakehouse.schema.names import TableName
 
 
 def recoverable_builders(inputs: PlanningInput) -> list[TablePlanBuilder]:
-    """Builders for the tables that were dropped before the window and are still recoverable."""
+    """Returns builders for the tables that were dropped before the window and are still recoverable."""
     dropped = still_recoverable(inputs.before, inputs.tso, inputs.config.retention_days)
     return [_recoverable_builder(inputs, each) for each in dropped]
 
 
 def still_recoverable(published: Published, tso: int, days: int) -> list[Recoverable]:
-    """The dropped tables whose retention of ``days`` has not ended at ``tso``."""
+    """Returns the dropped tables whose retention of ``days`` has not ended at ``tso``."""
     oldest = time_of(tso) - timedelta(days=days)
     return [dropped for dropped in published.recoverable if time_of(dropped.dropped_at) >= oldest]
 
@@ -59,8 +59,8 @@ def end_table(builder: TablePlanBuilder, ddl: DdlEvent) -> TablePlanBuilder:
 
 
 def unknown_table(name: TableName, dropped_at: int) -> TablePlanBuilder:
-    """A dropped table whose rows are unknown, so that it cannot come back: TiDB finds it by that DROP, and not an older
-    one of the name."""
+    """Returns the builder of a dropped table whose rows are unknown, so that gold cannot restore it. It is kept since
+    TiDB finds this table by its DROP, and not an older one of the name."""
     builder = TablePlanBuilder(
         name=name, definition=None, state=None, complete_through=dropped_at, dropped_at=dropped_at
     )
@@ -69,8 +69,9 @@ def unknown_table(name: TableName, dropped_at: int) -> TablePlanBuilder:
 
 
 def restored(dropped_at: int) -> StopReason:
-    """The reason of a table whose rows go on after its DROP: Debezium sends no RECOVER and no FLASHBACK TABLE (wire.md
-    8.8), no protocol FLASHBACK DATABASE. Nor are the rows known of a table that gold never saw, which got the name."""
+    """Returns the reason of a table whose rows go on after its DROP: Debezium sends no RECOVER and no FLASHBACK TABLE
+    (wire.md 8.8), and no protocol sends FLASHBACK DATABASE. If a table that gold never saw got the name instead, its
+    rows are unknown, too."""
     detail = (
         f"its rows go on after TiDB dropped it at {with_time(dropped_at)}, and no CREATE TABLE came: TiDB restored it, "
         "or gave its name to a table that gold does not have"
@@ -85,11 +86,11 @@ def restored(dropped_at: int) -> StopReason:
 
 
 def recoverable_of(builders: Iterable[TablePlanBuilder], name: TableName) -> list[TablePlanBuilder]:
-    """The dropped tables of this name."""
+    """Returns the dropped tables of this name."""
     return [builder for builder in builders if builder.dropped_at is not None and builder.name == name]
 
 
 def last_recoverable(named: Iterable[TablePlanBuilder]) -> TablePlanBuilder | None:
-    """The most recently dropped table; None if there is none. One that was blocked at its DROP and has caught up since
-    is kept with its rows (``on_drop: keep``), beside what an earlier window remembered of it."""
+    """Returns the most recently dropped table; None if there is none. One that was blocked at its DROP and has caught
+    up since is kept with its rows (``on_drop: keep``), beside what an earlier window remembered of it."""
     return max(named, key=lambda builder: (builder.dropped_at or 0, builder.definition is not None), default=None)

@@ -1,9 +1,9 @@
 """The order of the renames of one commit_ts.
 
 TiCDC sends a RENAME TABLE of several tables as one DDL for each, all of one commit_ts, and each to the topic of its old
-name (wire.md 2.4 and 8.6): from one topic they come in TiDB's order, from several in none. In TiDB's order each finds a
-table of its old name and its new name free. A swap through a third name has one such order. Where there are several
-that leave a name to different tables, the renames are `Unread`, which blocks the tables.
+name (wire.md 2.4 and 8.6): from one topic they arrive in TiDB's order, from several in no fixed order. In TiDB's order
+each finds a table of its old name and its new name free. A swap through a third name has one such order. Where there
+are several that leave a name to different tables, the renames are `Unread`, which blocks the tables.
 """
 
 from __future__ import annotations
@@ -57,14 +57,15 @@ def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder])
 
 
 def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
-    """Whether a rename made the builder of a table that waits before it."""
+    """True if the rename made this builder, whose table is blocked before it."""
     stop = builder.stop
     waits = stop is not None and stop.of_ddl and stop.commit_ts == ddl.commit_ts
     return waits and builder.has_recorded(ddl)
 
 
 def _ordered(renames: Sequence[_Rename], names: Set[TableName]) -> list[DdlEvent]:
-    """The renames in TiDB's order, given the names that tables have before; as they came if no order is possible."""
+    """Returns the renames in TiDB's order, given the names that tables have before: as `Unread` if orders with
+    different results are possible, in order of arrival if no order is."""
     made = {new for rename in renames for _, new in rename.pairs}
     # A table that gold does not have has its name all the same.
     used = {name for rename in renames for name in rename.names if name in names or name not in made}
@@ -80,7 +81,7 @@ def _ordered(renames: Sequence[_Rename], names: Set[TableName]) -> list[DdlEvent
 
 
 def _possible(renames: Sequence[_Rename], state: _State) -> Iterator[tuple[int, _State]]:
-    """Each rename that TiDB may have done next, and the state after it."""
+    """Yields each rename that TiDB may have done next, and the state after it."""
     passed: set[str] = set()
     for at in state.left:
         rename = renames[at]
@@ -91,7 +92,7 @@ def _possible(renames: Sequence[_Rename], state: _State) -> Iterator[tuple[int, 
 
 
 def _renamed(rename: _Rename, tables: dict[TableName, TableName]) -> dict[TableName, TableName] | None:
-    """The tables by name after a rename; None if it is not possible."""
+    """Returns the tables by name after a rename; None if it is not possible."""
     for old, new in rename.pairs:
         if old not in tables or (new in tables and new != old):
             return None

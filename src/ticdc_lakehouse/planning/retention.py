@@ -32,15 +32,16 @@ class NeededCommit:
 
 
 def oldest_batch(needs: Iterable[NeededBatch]) -> NeededBatch:
-    """The need of the oldest batch; of several the first that is given."""
+    """Returns the need of the oldest batch, the first one if several need it."""
     return min(needs, key=lambda need: need.batch)
 
 
 def oldest_commit(before: Published, days: int) -> NeededCommit:
-    """The need of the oldest changes.
+    """Returns the need of the oldest changes.
 
-    Those of the last ``days`` days before the watermark are kept, so that duplicates are recognised and exports of that
-    age can be loaded, and those of tables that are blocked. A dropped table that gold keeps needs none.
+    Changes of the last ``days`` days before the watermark are kept, so that duplicates are recognised and exports of
+    that age can be loaded. So are the changes that a blocked table has not applied. A dropped table that gold keeps
+    needs none.
     """
     blocked = {name: state.applied_tso for name, state in before.tables.items() if _goes_on(before, name)}
     needs = [NeededCommit(tso=_days_before(before.tso, days), what=within_days(days))]
@@ -49,17 +50,17 @@ def oldest_commit(before: Published, days: int) -> NeededCommit:
 
 
 def horizon(before: Published, days: int) -> datetime:
-    """Batches that were landed since then are kept."""
+    """Returns the time since which landed batches are kept."""
     return time_of(before.tso) - timedelta(days=days)
 
 
 def within_days(days: int) -> str:
-    """What ``retention_days`` itself needs, for people."""
+    """Describes what ``retention_days`` itself needs, for people."""
     return f"retention_days: {days} days before the watermark"
 
 
 def _goes_on(before: Published, name: TableName) -> bool:
-    """Whether a table is behind the watermark and has changes to take from there."""
+    """True if a table is behind the watermark and has changes to take from there."""
     state = before.tables[name]
     return state.applied_tso < before.tso and not state.dropped
 

@@ -25,7 +25,7 @@ from ticdc_lakehouse.schema.definition import Table
 
 
 def remaining_groups(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> tuple[RowGroup, ...]:
-    """The row groups up to ``through`` that no step of the plan merges yet."""
+    """Returns the row groups up to ``through`` that no step of the plan merges yet."""
     groups = inputs.window.rows.get(builder.name, ())
     first_new, end = (bisect_right(groups, tso, key=attrgetter("first")) for tso in (builder.planned_through, through))
     late = (
@@ -37,16 +37,16 @@ def remaining_groups(inputs: PlanningInput, builder: TablePlanBuilder, through: 
 
 
 def _late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> bool:
-    """True for rows at or below the applied commit_ts that are still to be merged: replayed rows, and in eventual mode
-    all late rows. Rows from before the table had its name belong to another table."""
+    """True if rows at or below the applied commit_ts are still to be merged: replayed rows, and in eventual mode all
+    late rows. Rows from before the table had its name belong to another table."""
     old = group.first <= builder.complete_through and group.last > builder.named_at and not builder.steps
     return old and (group.replayed or inputs.batches is not None)
 
 
 def _batches(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> tuple[int, int] | None:
-    """Bronze batches (after, through] to read in eventual mode. A table that was blocked reads every batch again. So
-    does one with rows that were replayed from quarantine, which are of their message's batch, and one that a late DDL
-    made, whose rows may have come before it."""
+    """Returns the bronze batches (after, through] to read in eventual mode; None in mode watermarks. A table that was
+    blocked reads every batch again. So does one with rows that were replayed from quarantine, which stay in their
+    message's batch, and one that a late DDL made, whose rows may have arrived before it."""
     was_blocked = builder.state is not None and builder.state.stop is not None
     made_late = builder.state is None and 0 < builder.named_at <= inputs.before.tso
     if inputs.batches is None or not (was_blocked or made_late or any(group.replayed for group in groups)):
@@ -106,8 +106,8 @@ def _define_from_wire(inputs: PlanningInput, builder: TablePlanBuilder, groups: 
 def define(
     inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, origin: Origin, *, named_at: int = 0
 ) -> None:
-    """Gives a builder its first definition. A table with a column that the lake cannot name is blocked
-    and gets none. ``named_at``: `Definition.named_at`, where neither a DDL nor the builder tells it."""
+    """Sets a builder's first definition. A table with a column that the lake cannot name is blocked and gets none.
+    ``named_at``: `Definition.named_at`, where neither a DDL nor the builder tells it."""
     if (clash := name_clash(table.sent)) is not None:
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
@@ -122,7 +122,8 @@ def define(
 def _blocking_points(
     inputs: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup], through: int
 ) -> Iterator[BlockingPoint]:
-    """The points below ``through`` that block the table: messages in quarantine, and rows that it cannot hold."""
+    """Yields the points below ``through`` that block the table: messages in quarantine, and rows that it cannot
+    hold."""
     quarantined = inputs.blocking_points.get(builder.name)
     if quarantined is not None and quarantined.tso < through:
         yield quarantined
@@ -162,8 +163,9 @@ def _spelling_conflict(inputs: PlanningInput, builder: TablePlanBuilder, groups:
 def _unmergeable_late_rows(
     inputs: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup]
 ) -> Iterator[StopReason]:
-    """Late rows that the table cannot merge, although no earlier state is left to block it at. Rows from before it had
-    its name are another table's and are not merged, so `Definition.since` counts here, not `mergeable_since`."""
+    """Yields a reason for each group of late rows that the table cannot merge, although no earlier state is left to
+    block it at. Rows from before it had its name are another table's and are not merged, so `Definition.since` counts
+    here, not `mergeable_since`."""
     changed = 0 if builder.definition is None else builder.definition.since
     for group in groups:
         refused = refusal(table, group, inputs.config, defined=builder.defined)

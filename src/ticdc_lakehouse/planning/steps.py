@@ -56,7 +56,7 @@ class MergeRows:
 
     @property
     def has_cut_rows(self) -> bool:
-        """True if messages hold the handle key of some rows alone."""
+        """True if messages hold only the handle key of some rows."""
         return any(group.handle_only and group.whole for group in self.groups)
 
     @property

@@ -37,7 +37,7 @@ class StopKind(StrEnum):
     RESERVED_COLUMN = "reserved_column"
     """The table has a column whose name is reserved for gold, or two that are one in Spark."""
     RESTORED = "restored"
-    """Rows came after its DROP, and no statement that makes it anew."""
+    """Rows arrived after its DROP, and no statement that creates it again."""
     NOT_IN_GOLD = "not_in_gold"
     """It was blocked when TiDB dropped it, so its rows at the DROP are unknown."""
 
@@ -129,6 +129,6 @@ class StopReason:
                 return self.detail
 
     def __str__(self) -> str:
-        """One line for people: the cause and the ways out."""
+        """Returns one line for people: the cause and the ways out."""
         ways_out = "; ".join(_TEXTS[way_out] for way_out in self.ways_out)
         return f"{self.cause}; ways out: {ways_out}" if ways_out else self.cause

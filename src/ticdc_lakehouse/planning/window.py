@@ -26,7 +26,7 @@ class BlockingPoint:
 
 
 def earliest(points: Iterable[BlockingPoint]) -> BlockingPoint | None:
-    """The blocking point with the smallest TSO, of several the first; None if there is none."""
+    """Returns the blocking point with the smallest TSO, the first of several; None if there is none."""
     return min(points, key=attrgetter("tso"), default=None)
 
 
@@ -89,7 +89,7 @@ class Window:
     """Time of the newest replay among the events, or the previous window's value."""
     row_changes: int
     topics: Mapping[str, frozenset[TableName]] = field(default_factory=dict)
-    """By topic, the tables that it brought a row change or DDL of."""
+    """By topic, the tables of which it delivered a row change or DDL."""
 
 
 def statements_of(query: str, database: str | None, table: str | None) -> tuple[Statement, ...]:

@@ -62,8 +62,8 @@ class WindowPlan:
     """One plan for each recoverable table, up to its DROP in this window or before."""
 
     def groups(self) -> list[list[TablePlan]]:
-        """Lists of plans to execute together, the longest first: tables that exchange rows are in one list, every other
-        table is in its own."""
+        """Returns lists of plans to execute together, the longest first: tables that exchange rows are in one list,
+        every other table is in its own."""
         return sorted(connected((*self.tables, *self.recoverable), _exchanging), key=len, reverse=True)
 
 
@@ -91,8 +91,9 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
 
 
 def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
-    """The DDLs of one commit_ts, each once. A changefeed that another version of TiCDC takes over sends them again from
-    its checkpoint on, and that version may write their texts otherwise: done twice, a swap of names is undone."""
+    """Returns the DDLs of one commit_ts, each once. A changefeed that another version of TiCDC takes over sends them
+    again from its checkpoint on, and that version may write their texts otherwise: applied twice, a swap of names is
+    undone."""
     found: list[DdlEvent] = []
     for ddl in ddls:
         if not ddl.statements or all(ddl.statements != other.statements for other in found):
@@ -101,7 +102,7 @@ def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
 
 
 def _recoverable(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
-    """The plan of a recoverable table; a blocked one has no steps, because its rows at the DROP are unknown."""
+    """Returns the plan of a recoverable table; a blocked one has no steps, because its rows at the DROP are unknown."""
     plan = replace(_plan(inputs, builder), dropped_at=builder.dropped_at)
     return plan if plan.stop is None else replace(plan, start=None, steps=(), new_definitions=())
 
@@ -122,8 +123,8 @@ def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
 
 
 def _lake_name(inputs: PlanningInput, builder: TablePlanBuilder) -> str:
-    """The name of a table's live table and views. A table that was renamed after it was blocked has its new name too:
-    another table may have the old one since."""
+    """Returns the name of a table's live table and views. A table that was renamed after it was blocked has its new
+    name too: another table may have the old one since."""
     if builder.definition is None:
         return ""
     if builder.stop is None or builder.dropped_at is not None or builder.name == builder.definition.table.name:

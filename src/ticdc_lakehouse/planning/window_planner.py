@@ -159,7 +159,8 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
 
 
 def _add_first_key(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder) -> None:
-    """TiCDC has sent no row of the table. Skipping the DDL does not help: the next rows have a key that it lacks."""
+    """Blocks a table that gets its first key, unless the policy ignores the DDL: TiCDC has sent no row of it. Skipping
+    the DDL does not help: the next rows have a key that it lacks."""
     if is_ignored(tables.inputs, builder):
         skip(ddl, builder)
     else:
@@ -298,8 +299,8 @@ def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition)
 
 
 def _candidates(tables: WindowTables, ddl: DdlEvent, unqualified: TableName, other: TableName) -> list[TableName]:
-    """The tables of any database that a DDL may mean by a name without one: those that do not include it
-    yet, but not the ``other`` that it names. The name as it is read if there are none."""
+    """Returns the tables, of any database, that a DDL may mean by a name without one: those that do not include it yet,
+    except the ``other`` that it names. Returns the name as it is read if there are none."""
     existing = tables.builders.named_in_any_database(unqualified.table)
     names = dict.fromkeys(b.name for b in existing if b.dropped_at is None and not b.includes(ddl))
     return [name for name in names if name != other] or [unqualified]

@@ -96,13 +96,13 @@ class WindowTables:
 
     def _is_reused(self, name: TableName, first: int) -> bool:
         """True if rows of this name up to a first one are of another table, which had the name before. (In eventual
-        mode earlier rows of this one may come later.)"""
+        mode earlier rows of this one may arrive later.)"""
         earlier = any(group.first < first for group in self.inputs.window.rows[name])
         return self.inputs.batches is None and (earlier or bool(self.inputs.naming.ids_named(name)))
 
     def _end_kept(self, name: TableName, first: int) -> None:
-        """Ends a dropped table that gold keeps (``on_drop: keep``) where rows of its name come after the DROP: they are
-        not of what it shows. In eventual mode rows may be in any order."""
+        """Ends a dropped table that gold keeps (``on_drop: keep``) where rows of its name arrive after the DROP: they
+        are not rows of the table that gold shows. In eventual mode rows may be in any order."""
         kept = self.builders.named(name)
         if self.inputs.batches is None and kept is not None and kept.dropped_at is not None and first > kept.dropped_at:
             kept.stop = None
@@ -110,8 +110,8 @@ class WindowTables:
             self.keep_recoverable(kept)
 
     def _block_restored(self, name: TableName) -> bool:
-        """Adds a table whose rows go on after its DROP, although no statement made it anew, and blocks it for good: the
-        rows that it has from before are not known. False if TiDB did not drop a table of this name."""
+        """Adds a table whose rows go on after its DROP, although no statement created it again, and blocks it for good:
+        the rows that it has from before are not known. False if TiDB did not drop a table of this name."""
         dropped = last_recoverable(recoverable_of(self.recoverable, name))
         if dropped is None or dropped.dropped_at is None:
             return False
@@ -170,12 +170,12 @@ class WindowTables:
                     builder.record_ddl(ddl)
 
     def affected(self, ddl: DdlEvent, names: Sequence[TableName]) -> list[TablePlanBuilder]:
-        """The builders of these names whose tables do not include the DDL yet."""
+        """Returns the builders of these names whose tables do not include the DDL yet."""
         found = ([b for b in self.builders.all_named(name) if not b.includes(ddl)] for name in names)
         return [builders[0] for builders in found if builders]
 
     def of_database(self, ddl: DdlEvent, database: str) -> list[TablePlanBuilder]:
-        """The builders of a database's tables that do not include the DDL yet."""
+        """Returns the builders of a database's tables that do not include the DDL yet."""
         return [builder for builder in self.builders.of_database(database) if not builder.includes(ddl)]
 
     def is_new(self, ddl: DdlEvent) -> bool:
@@ -277,8 +277,8 @@ class WindowTables:
 
 
 def _lacks_rows(stop: StopReason | None, name: TableName) -> StopReason:
-    """The reason of a table that lacks rows which no later window reads, unless it has one of its own that an export or
-    its end alone removes."""
+    """Returns the reason of a table that lacks rows which no later window reads; its present one if only an export, or
+    the table's end, removes that."""
     if stop is not None and (
         stop.kind in (StopKind.DROPPED, StopKind.LATE_ROWS) or (stop.of_ddl and not stop.can_skip)
     ):

@@ -32,7 +32,7 @@ _MAX_BLOCK = 64 * 1024
 
 
 def content(data: bytes, name: str, *, limit: int | None = None) -> bytes:
-    """What a file holds, or the beginning of it where only the file's beginning is given and ``limit`` ends it.
+    """Returns what a file holds, or the beginning of it where only the file's beginning is given and ``limit`` ends it.
 
     Raises ConfigError for a damaged file.
     """
@@ -49,7 +49,7 @@ def content(data: bytes, name: str, *, limit: int | None = None) -> bytes:
 
 
 def lines(data: bytes, name: str, dialect: Dialect) -> Iterator[pa.Array]:
-    """The lines of a file without LF, in arrays of BINARY. A line end within a value ends no line.
+    """Yields the lines of a file without LF, in arrays of BINARY. A line end within a value ends no line.
 
     Raises ConfigError for a damaged file: also one without content, or without LF at its end.
     """
@@ -72,7 +72,7 @@ def lines(data: bytes, name: str, dialect: Dialect) -> Iterator[pa.Array]:
 
 
 def pieces(data: bytes, name: str) -> Iterator[bytes]:
-    """What a file holds, in pieces. Raises ConfigError for a damaged file."""
+    """Yields what a file holds, in pieces. Raises ConfigError for a damaged file."""
     suffix = next((suffix for suffix in (".gz", *UNKNOWN_TO_SPARK) if name.endswith(suffix)), "")
     try:
         if suffix in _STREAMS:
@@ -89,7 +89,7 @@ def pieces(data: bytes, name: str) -> Iterator[bytes]:
 
 
 def _snappy_frames(data: bytes) -> Iterator[bytes]:
-    """Blocks of snappy's framing format (google/snappy, framing_format.txt); checksums are not verified."""
+    """Yields the blocks of snappy's framing format (google/snappy, framing_format.txt); checksums are not verified."""
     at = 0
     while at < len(data):
         kind, size = data[at], int.from_bytes(data[at + 1 : at + 4], "little")

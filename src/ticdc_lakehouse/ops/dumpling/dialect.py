@@ -25,7 +25,7 @@ class BinaryForm(StrEnum):
 
 
 FORMS = {"snowflake": BinaryForm.HEX, "redshift": BinaryForm.HEX, "bigquery": BinaryForm.BASE64}
-"""Of each ``--csv-output-dialect``."""
+"""The form of binary values in each ``--csv-output-dialect``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Dialect:
     """Around each value that is neither a number nor NULL; empty for none."""
     null: bytes = b"\\N"
     backslash: bool = True
-    """Whether values have backslash escapes, so that no value has a line end; else quotes are doubled."""
+    """True if values have backslash escapes, so that no value has a line end; else quotes are doubled."""
     binary: BinaryForm = BinaryForm.RAW
 
     @property
@@ -54,7 +54,7 @@ class Dialect:
         return {b"\\" + letters.get(character, character): character for character in written}
 
     def header_line(self, names: Sequence[str]) -> bytes:
-        """The first line of a CSV file with these columns, without its end."""
+        """Returns the first line of a CSV file with these columns, without its end."""
         return self.separator.join(self.quote + self._escaped(name.encode()) + self.quote for name in names)
 
     def _escaped(self, name: bytes) -> bytes:
@@ -71,7 +71,7 @@ SQL = Dialect(statements=True, header=False, quote=b"'", null=b"NULL", binary=Bi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumplingOptions:
-    """Options of Dumpling's that its files do not show, under Dumpling's names."""
+    """Dumpling's options that its files do not show, under Dumpling's names."""
 
     csv_separator: str | None = None
     csv_delimiter: str | None = None
@@ -82,12 +82,12 @@ class DumplingOptions:
     output_filename_template: str = "{{fn .DB}}.{{fn .Table}}.{{.Index}}"
 
     def sql(self) -> Dialect:
-        """The dialect of files of INSERT statements."""
+        """Returns the dialect of files of INSERT statements."""
         return replace(SQL, backslash=self.escape_backslash)
 
     def csv(self, first_line: bytes | None, names: Sequence[str]) -> Dialect:
-        """The dialect of CSV files, one of which begins with ``first_line`` (None: it is not looked at) and has the
-        columns ``names``.
+        """Returns the dialect of CSV files, one of which begins with ``first_line`` (None: it is not looked at) and has
+        the columns ``names``.
 
         Raises ConfigError for settings whose files cannot be read back.
         """
@@ -106,7 +106,7 @@ class DumplingOptions:
 
 
 def _read_header(line: bytes, names: Sequence[str]) -> tuple[bytes, bytes] | None:
-    """Separator and quote, from a header whose first two names need no escapes; None if it has other names."""
+    """Returns separator and quote, from a header whose first two names need no escapes; None if it has other names."""
     first, second = (name.encode() for name in names[:2])
     quote, first_name, rest = line.partition(first)
     between, second_name, _ = rest.partition(second)

@@ -1,4 +1,4 @@
-"""Whether files that Spark splits into lines end as Dumpling ends them: lines do not show it.
+"""Checks that files which Spark splits into lines end as Dumpling ends them: lines do not show it.
 
 Files that are read whole are checked where they are read (`rows`).
 """
@@ -21,8 +21,8 @@ from ticdc_lakehouse.ops.dumpling.rows import LAST_ROW, RowReader
 def check_ends(spark: SparkSession, export: Export, tables: Iterable[ExportedTable]) -> None:
     """Raises ConfigError for a file of these tables that is cut off, cannot be decompressed or holds nothing.
 
-    Reads them once, in Spark alone. Of a compressed CSV file, whose bytes are not known, that it was cut off before it
-    was compressed shows only where lines end with CR LF.
+    Reads them once, only in Spark. The bytes of a compressed CSV file are not known: that it was cut off before it was
+    compressed shows only where lines end with CR LF.
     """
     split = [table for table in tables if not RowReader(dialect=export.dialect, table=table).whole]
     files = [file for table in split for file in table.files]
@@ -35,8 +35,8 @@ def check_ends(spark: SparkSession, export: Export, tables: Iterable[ExportedTab
 
 
 def _counts(spark: SparkSession, folder: str, files: Collection[str]) -> list[Row]:
-    """By ``file``: its bytes if each line ends with LF, its lines, those that end with CR LF, and how many INSERT
-    statements begin and end."""
+    """Returns by ``file`` its bytes if each line ends with LF, its lines, those that end with CR LF, and how many
+    INSERT statements begin and end."""
     text = spark.read.format("text").option("lineSep", "\n").load(folder).where(F.col(FILE).isin([*files]))
     line = F.col("value")
     is_last_row = line.startswith("(") & line.endswith(LAST_ROW.decode())
@@ -52,7 +52,8 @@ def _counts(spark: SparkSession, folder: str, files: Collection[str]) -> list[Ro
 
 
 def _fault(counts: Row, export: Export, file: str) -> str | None:
-    """What is wrong with a file. Where values have line ends, lines that are parts of rows look like damage, too."""
+    """Returns what is wrong with a file; None if nothing is. Where values have line ends, lines that are parts of rows
+    look like damage, too."""
     is_compressed = file.endswith(".gz")
     if not is_compressed and counts["bytes"] > export.sizes[file]:
         return CUT_OFF

@@ -45,9 +45,9 @@ class ExportedTable:
 
     definition: Table
     columns: tuple[ColumnDefinition, ...]
-    """Those that its files have: all but the generated ones, also the stored."""
+    """The columns that its files have: all but the generated ones, whether virtual or stored."""
     files: tuple[str, ...] = ()
-    """Its data files, named as in ``folder.FILE``; none of a table without rows."""
+    """Its data files, named as in ``folder.FILE``; none for a table without rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +66,8 @@ class Export:
 
 
 def read_export(folder: Folder, options: DumplingOptions) -> Export:
-    """The export in a folder. Raises ConfigError if it cannot be read, or holds no finished export of TiDB whose rows
-    can be read; that single tables cannot is said in `Export.unreadable`."""
+    """Returns the export in a folder. Raises ConfigError if it cannot be read, or holds no finished export of TiDB
+    whose rows can be read; single tables that cannot be read are in `Export.unreadable`."""
     sizes = folder.sizes()
     if "metadata" not in sizes:
         raise ConfigError(f"{folder.path}: expected an export of Dumpling's, found no file metadata")
@@ -96,7 +96,7 @@ def _tso(folder: str, metadata: str) -> int:
 
 
 def _check_flat(folder: Folder) -> None:
-    """Raise ConfigError for files of an export in subfolders: a table whose files are there has no rows otherwise."""
+    """Raises ConfigError for files of an export in subfolders: a table whose files are there has no rows otherwise."""
     nested = [path for path in folder.nested() if _DATA.fullmatch(path)]
     if nested:
         raise ConfigError(
@@ -108,7 +108,7 @@ def _check_flat(folder: Folder) -> None:
 def _data_files(
     folder: str, names: Iterable[str], pattern: re.Pattern[str]
 ) -> tuple[dict[TableName, tuple[str, ...]], str]:
-    """Each table's data files, and their format: ``csv`` or ``sql``."""
+    """Returns each table's data files, and their format: ``csv`` or ``sql``."""
     data = {name: match for name in names if (match := _DATA.fullmatch(unquote(name))) and not _is_schema(name)}
     formats = {match["format"] for match in data.values()}
     if len(formats) > 1:
@@ -127,7 +127,7 @@ def _is_schema(name: str) -> bool:
 
 
 def _file_name(template: str) -> re.Pattern[str]:
-    """Names of data files that a template of Dumpling's gives.
+    """Returns the pattern of the data files' names that a template of Dumpling's makes.
 
     Raises ConfigError for one that is not understood, or that puts files in subfolders.
     """
@@ -152,7 +152,7 @@ def _by_table(pattern: re.Pattern[str], names: Iterable[str]) -> dict[TableName,
 
 
 def _schemas(folder: str, names: Iterable[str], files: Mapping[TableName, tuple[str, ...]]) -> dict[TableName, str]:
-    """The file of each table's CREATE TABLE. Raises ConfigError for rows without one."""
+    """Returns the file of each table's CREATE TABLE. Raises ConfigError for rows without one."""
     names = tuple(names)
     views = _by_table(_VIEW, names)  # whose -schema.sql is a table that stands in for the view
     schemas = {table: found[0] for table, found in _by_table(_SCHEMA, names).items() if table not in views}
@@ -169,7 +169,7 @@ def _schemas(folder: str, names: Iterable[str], files: Mapping[TableName, tuple[
 def _tables(
     folder: Folder, schemas: Mapping[TableName, str], files: Mapping[TableName, tuple[str, ...]]
 ) -> tuple[dict[TableName, ExportedTable], dict[TableName, str]]:
-    """The tables that can be read, and what is wrong with the others. Temporary tables have no rows to load."""
+    """Returns the tables that can be read, and what is wrong with the others. Temporary tables have no rows to load."""
     contents = folder.contents([*schemas.values()], _MAX_SCHEMA)
     tables, unreadable = {}, {}
     for name, schema in schemas.items():
@@ -186,7 +186,7 @@ def _tables(
 def _damaged(
     folder: str, sizes: Mapping[str, int], files: Mapping[TableName, tuple[str, ...]], pattern: re.Pattern[str]
 ) -> dict[TableName, str]:
-    """What is wrong with tables that have a file of zero bytes, or lack one."""
+    """Returns what is wrong with tables that have a file of zero bytes, or lack one."""
     problems = {}
     for name, of_table in files.items():
         empty = [unquote(file) for file in of_table if not sizes[file]]
@@ -199,9 +199,9 @@ def _damaged(
 
 
 def _missing(numbers: Iterable[str]) -> str | None:
-    """The first number that is missing between those of a table's files.
+    """Returns the first number that is missing between those of a table's files.
 
-    With ``-r`` and ``-F`` a number is that of a chunk and, from 0, of a file of it. With one of them alone it does not
+    With ``-r`` and ``-F`` a number is that of a chunk and, from 0, of a file of it. With only one of them it does not
     show whether a file is missing, since a chunk without rows has none.
     """
     in_chunks = sorted(number for number in numbers if len(number) > _CHUNK_DIGITS)
@@ -240,7 +240,8 @@ def _definition(name: TableName, text: str, file: str) -> Table:
 def _csv_dialect(
     folder: Folder, sizes: Mapping[str, int], tables: Mapping[TableName, ExportedTable], options: DumplingOptions
 ) -> Dialect:
-    """The dialect that the header of one file shows: the smallest whose table's first two columns have plain names."""
+    """Returns the dialect that the header of one file shows: the smallest whose table's first two columns have plain
+    names."""
     if options.no_header:
         return options.csv(None, ())
     shown = [t for t in tables.values() if len(t.columns) > 1 and _have_plain_names(t.columns[:2])]
@@ -259,7 +260,7 @@ def _csv_dialect(
 
 
 def wrong_header(line: bytes, dialect: Dialect, names: list[str]) -> str:
-    """What is wrong with a header."""
+    """Returns what is wrong with a header."""
     found, wanted = (text[:1000].decode(errors="replace") for text in (line, dialect.header_line(names)))
     return f"expected the header {wanted}, found {found}: {GIVE_OPTIONS}"
 
@@ -269,7 +270,8 @@ def _have_plain_names(columns: Iterable[ColumnDefinition]) -> bool:
 
 
 def _odd_names(folder: str, tables: Mapping[TableName, ExportedTable], dialect: Dialect) -> dict[TableName, str]:
-    """What is wrong with tables that have a quote in a name, where an INSERT does not distinguish it from a value's."""
+    """Returns what is wrong with tables that have a quote in a name, where an INSERT does not distinguish it from a
+    value's."""
     problems = {}
     for name, table in () if dialect.backslash else tables.items():
         odd = [text for text in (name.table, *(column.name for column in table.columns)) if "'" in text]

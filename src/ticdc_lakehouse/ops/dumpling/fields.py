@@ -26,7 +26,7 @@ _TIMES = (Family.DATE, Family.DATETIME, Family.TIMESTAMP, Family.TIME)
 _TEXTS = (Family.TEXT, Family.ENUM, Family.SET)
 _NUMBER = r"^[-+.eE0-9]+$"
 _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"-+.eE0123456789", np.uint8))
-"""By byte."""
+"""By byte: true if numbers have it."""
 _LETTERS = b"abcdefgh"
 """After the NUL byte: one for each escape of a dialect. ``P`` and ``Q`` stand for separators and quotes of several
 bytes."""
@@ -43,10 +43,10 @@ class RowLines:
 
     dialect: Dialect
     columns: tuple[ColumnDefinition, ...]
-    """Those that the files have."""
+    """The columns that the files have."""
 
     def read(self, lines: pa.Array) -> pa.RecordBatch:
-        """A column for each of the table's: STRING, or BINARY with the value's bytes as they are written.
+        """Returns a column for each of the table's: STRING, or BINARY with the value's bytes as they are written.
 
         ``lines`` are binary, without LF. Raises ConfigError, without the file's name, for a line that is no row.
         """
@@ -140,7 +140,7 @@ class _Rows:
         return _typed(self._unescaped(values), column, self.dialect)
 
     def _inside(self, at: int, column: ColumnDefinition) -> tuple[_Positions, _Positions, _Flags]:
-        """Where the values of a column begin and end within their quotes, and which have quotes."""
+        """Returns where the values of a column begin and end within their quotes, and which have quotes."""
         size, prefix = len(self.dialect.quote), int(self.dialect.statements and column.type.family in RAW)
         starts, ends = (each[:, at] for each in self.fields)
         # A value's quotes are number first to last.
@@ -159,7 +159,7 @@ class _Rows:
         return np.where(quoted, opening + size, starts), np.where(quoted, closing, ends), quoted
 
     def _doubled(self, first: _Positions, last: _Positions) -> _Flags:
-        """Whether the quotes between a value's first and last one are pairs of neighbours."""
+        """Returns for each value whether the quotes between its first and last one are pairs of neighbours."""
         # Outside values all quotes are paired: a value's quotes 1, 3, … are the odd ones of all.
         alone = np.append(np.diff(self.quotes) != 1, True) & (np.arange(len(self.quotes)) % 2 == 1)
         before = np.concatenate(([0], np.cumsum(alone)))
@@ -167,7 +167,7 @@ class _Rows:
         return are_pairs
 
     def _check_unquoted(self, column: ColumnDefinition, values: pa.Array) -> None:
-        """Raise ConfigError for a text among values without quotes: another NULL than this dialect's."""
+        """Raises ConfigError for a text among values without quotes: another NULL than this dialect's."""
         if column.type.family in _NUMBERS:
             shortest = pc.min(pc.binary_length(values)).as_py()
             if shortest == 0 or not _OF_NUMBERS[_content(values)].all():
@@ -210,7 +210,7 @@ class _Rows:
 
 
 def _refuse_quoted(column: ColumnDefinition, values: pa.Array) -> None:
-    """Raise ConfigError where all values have quotes around them that no header declares: one time, or two texts."""
+    """Raises ConfigError where all values have quotes around them that no header declares: one time, or two texts."""
     for quote in (b'"', b"'"):
         quoted = pc.and_(pc.starts_with(values, quote), pc.ends_with(values, quote))
         enough = len(values) > (column.type.family in _TEXTS)
@@ -223,13 +223,13 @@ def _refuse_quoted(column: ColumnDefinition, values: pa.Array) -> None:
 
 
 def joined(lines: pa.Array) -> bytes:
-    """Lines as one text, each with LF."""
+    """Returns lines as one text, each with LF."""
     whole = pa.LargeListArray.from_arrays(pa.array([0, len(lines)], pa.int64()), lines.cast(pa.large_binary()))
     return bytes(pc.binary_join(whole, pa.scalar(b"\n", pa.large_binary()))[0].as_py()) + b"\n" * (len(lines) > 0)
 
 
 def slices(text: bytes, starts: _Positions, ends: _Positions) -> pa.Array:
-    """Parts of a text, in rising order: BINARY, or LARGE_BINARY of a text of 2 GiB and more."""
+    """Returns parts of a text, in rising order: BINARY, or LARGE_BINARY for a text of 2 GiB and more."""
     kind, width = (pa.binary(), np.int32) if len(text) < 2**31 else (pa.large_binary(), np.int64)
     offsets = np.empty(2 * len(starts) + 1, width)
     # Every other element is a part; those between are what lies between parts.
@@ -239,7 +239,7 @@ def slices(text: bytes, starts: _Positions, ends: _Positions) -> pa.Array:
 
 
 def _content(values: pa.Array) -> npt.NDArray[np.uint8]:
-    """The bytes of all values that ``take``, ``filter`` or ``replace_with_mask`` made, one after the other."""
+    """Returns the bytes of all values that ``take``, ``filter`` or ``replace_with_mask`` made, one after the other."""
     offsets = np.frombuffer(values.buffers()[1], np.int32 if values.type == pa.binary() else np.int64)
     data = values.buffers()[2]
     first, last = offsets[values.offset], offsets[values.offset + len(values)]
@@ -247,14 +247,14 @@ def _content(values: pa.Array) -> npt.NDArray[np.uint8]:
 
 
 def positions(data: npt.NDArray[np.uint8], token: bytes) -> _Positions:
-    """Where one or two bytes are."""
+    """Returns where one or two bytes are."""
     if len(token) == 1:
         return np.flatnonzero(data == token[0])
     return np.flatnonzero((data[:-1] == token[0]) & (data[1:] == token[1]))
 
 
 def outside(tokens: _Positions, quotes: _Positions) -> _Positions:
-    """Those of the tokens that are not within quotes."""
+    """Returns those of the tokens that are not within quotes."""
     return tokens[np.searchsorted(quotes, tokens) % 2 == 0] if len(quotes) else tokens
 
 
@@ -275,11 +275,11 @@ _WRITTEN = {
     BinaryForm.HEX: (2, b"0123456789ABCDEFabcdef"),
     BinaryForm.BASE64: (4, b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="),
 }
-"""How many characters stand together, and which there are."""
+"""The number of characters in a unit, and the characters that it may have."""
 
 
 def _check_form(values: pa.Array, column: ColumnDefinition, dialect: Dialect) -> None:
-    """Raise ConfigError for a value that is not written as the dialect writes bytes."""
+    """Raises ConfigError for a value that is not written as the dialect writes bytes."""
     if dialect.binary not in _WRITTEN:
         return
     together, characters = _WRITTEN[dialect.binary]
@@ -292,7 +292,7 @@ def _check_form(values: pa.Array, column: ColumnDefinition, dialect: Dialect) ->
 
 
 def _check_size(values: pa.Array, column: ColumnDefinition, dialect: Dialect) -> None:
-    """Raise ConfigError for a value that is longer than its type: it is written in another way."""
+    """Raises ConfigError for a value that is longer than its type: it is written in another way."""
     limit = -(-column.type.digits // 8) if column.type.family is Family.BIT else column.type.digits
     longest = pc.max(pc.binary_length(values)).as_py() or 0
     # Up to two of base64's characters are padding.

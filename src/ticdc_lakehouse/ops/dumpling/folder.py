@@ -35,16 +35,16 @@ class Folder(Protocol):
         """The folder's path as the user gave it, for messages."""
 
     def sizes(self) -> dict[str, int]:
-        """The files' names, in order, with their bytes. Raises ConfigError if the folder cannot be read."""
+        """Returns the files' names, in order, with their bytes. Raises ConfigError if the folder cannot be read."""
 
     def nested(self) -> list[str]:
-        """Paths of the files in its subfolders, at any depth, in order."""
+        """Returns the paths of the files in its subfolders, at any depth, in order."""
 
     def contents(self, names: Collection[str], limit: int) -> dict[str, bytes]:
-        """The first ``limit`` bytes of each of the files."""
+        """Returns the first ``limit`` bytes of each of the files."""
 
     def first_line(self, name: str) -> bytes:
-        """The first line of a file, decompressed, without LF."""
+        """Returns the first line of a file, decompressed, without LF."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,8 @@ class LocalFolder:
     path: str
 
     def sizes(self) -> dict[str, int]:
-        """As `Folder.sizes`. Raises ConfigError also for a path that Spark takes for a pattern, and for a file that it
-        would pass over."""
+        """Implements `Folder.sizes`. Raises ConfigError also for a path that Spark takes for a pattern, and for a file
+        that it would pass over."""
         if found := set(self.path) & _PATTERN:
             raise ConfigError(
                 f"{self.path}: Spark takes {min(found)} in a path for a pattern: give the folder another name"
@@ -69,16 +69,16 @@ class LocalFolder:
         return sizes
 
     def nested(self) -> list[str]:
-        """As `Folder.nested`."""
+        """Implements `Folder.nested`."""
         root = Path(self.path)
         return sorted(str(file) for file in root.rglob("*") if file.parent != root and file.is_file())
 
     def contents(self, names: Collection[str], limit: int) -> dict[str, bytes]:
-        """As `Folder.contents`."""
+        """Implements `Folder.contents`."""
         return {name: self._head(unquote(name), limit) for name in names}
 
     def first_line(self, name: str) -> bytes:
-        """As `Folder.first_line`."""
+        """Implements `Folder.first_line`."""
         return content(self._head(unquote(name), _HEAD), name, limit=_HEAD).partition(b"\n")[0]
 
     def _head(self, name: str, limit: int) -> bytes:
@@ -97,8 +97,8 @@ class SparkFolder:
     path: str
 
     def sizes(self) -> dict[str, int]:
-        """As `Folder.sizes`. Raises ConfigError if Spark cannot read the folder and, where this process can see it too,
-        for a file that Spark would pass over."""
+        """Implements `Folder.sizes`. Raises ConfigError if Spark cannot read the folder and, where this process can see
+        it too, for a file that Spark would pass over."""
         here = Path(self.path.removeprefix("file:"))
         if here.is_absolute() and here.is_dir():
             _check_none_hidden(self.path, sorted(quote(file.name) for file in here.iterdir()))
@@ -112,7 +112,7 @@ class SparkFolder:
         return {name: lengths.get(name, 0) for name in sorted(names)}
 
     def nested(self) -> list[str]:
-        """As `Folder.nested`."""
+        """Implements `Folder.nested`."""
         direct, every = (
             self.spark.read.format("binaryFile").option("recursiveFileLookup", recursive).load(self.path).inputFiles()
             for recursive in ("false", "true")
@@ -120,13 +120,13 @@ class SparkFolder:
         return sorted(map(unquote, {*every} - {*direct}))
 
     def contents(self, names: Collection[str], limit: int) -> dict[str, bytes]:
-        """As `Folder.contents`."""
+        """Implements `Folder.contents`."""
         files = self.spark.read.format("binaryFile").load(self.path).where(F.col(FILE).isin([*names]))
         heads = files.select(FILE, F.substring("content", 1, limit)).collect()
         return dict.fromkeys(names, b"") | {name: bytes(head) for name, head in heads}
 
     def first_line(self, name: str) -> bytes:
-        """As `Folder.first_line`. A file that Spark can split may be of any size."""
+        """Implements `Folder.first_line`. A file that Spark can split may be of any size."""
         if name.endswith(UNKNOWN_TO_SPARK):
             return content(self.contents([name], _HEAD)[name], name, limit=_HEAD).partition(b"\n")[0]
         lines = self.spark.read.format("text").option("lineSep", "\n").load(self.path)

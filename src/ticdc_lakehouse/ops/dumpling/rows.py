@@ -32,8 +32,8 @@ MAX_WHOLE_FILE = 1024 * 1024 * 1024
 
 
 def rows(spark: SparkSession, export: Export, table: ExportedTable) -> DataFrame:
-    """A table's rows: a column for each that its files have, STRING with MySQL's text of it (`ticdc_codec.event`), NULL
-    for NULL.
+    """Returns a table's rows: a column for each that its files have, STRING with MySQL's text of it
+    (`ticdc_codec.event`), NULL for NULL.
 
     Raises ConfigError for a file that is too large to be read whole. A line that cannot be read fails the query: a
     ConfigError in the Python worker, which names the file.
@@ -88,7 +88,7 @@ class RowReader:
 
     @property
     def whole(self) -> bool:
-        """Whether files are read whole: Spark cannot split them into rows."""
+        """True if files are read whole: Spark cannot split them into rows."""
         return not self.dialect.backslash or any(file.endswith(UNKNOWN_TO_SPARK) for file in self.table.files)
 
     @property
@@ -102,7 +102,8 @@ class RowReader:
         return RowLines(self.dialect, self.table.columns)
 
     def read_lines(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Columns of batches of (line, file, start): lines of splits, each of which begins at byte ``start`` of a file.
+        """Yields the columns of batches of (line, file, start): lines of splits, each of which begins at byte ``start``
+        of a file.
 
         Raises ConfigError, with the file, for a header or a line that this table's files cannot have.
         """
@@ -118,13 +119,13 @@ class RowReader:
                 yield from self._read(data["line"], data["file"][0].as_py())
 
     def read_files(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Columns of batches of (content, file). Raises ConfigError as `read_lines`."""
+        """Yields the columns of batches of (content, file). Raises ConfigError as `read_lines`."""
         for batch in batches:
             for content, file in zip(batch["content"], batch["file"], strict=True):
                 yield from self.read_file(content.as_py(), file.as_py())
 
     def read_file(self, content: bytes, file: str) -> Iterator[pa.RecordBatch]:
-        """Columns of a whole file. Raises ConfigError as `read_lines`."""
+        """Yields the columns of a whole file. Raises ConfigError as `read_lines`."""
         last = b""
         for number, batch in enumerate(lines(content, file, self.dialect)):
             if number == 0:
@@ -158,7 +159,8 @@ class RowReader:
             raise ConfigError(f"{unquote(file)}: {error}") from None
 
     def _values(self, data: pa.Array) -> pa.Array:
-        """Of lines of SQL those that are rows. Raises ConfigError for other lines than Dumpling writes around them."""
+        """Returns the lines of SQL that are rows. Raises ConfigError for other lines than those that Dumpling writes
+        around them."""
         is_row = pc.starts_with(data, b"(")
         others = data.filter(pc.invert(is_row))
         ignored = pc.or_(pc.starts_with(others, b"/*!"), pc.equal(pc.binary_length(others), 0))
@@ -191,7 +193,7 @@ class RowReader:
 
 
 def _first_lines(batch: pa.RecordBatch, before: tuple[str, int] | None) -> npt.NDArray[np.bool_]:
-    """Which lines are the first of a split, given the split of the line before the batch."""
+    """Returns which lines are the first of a split, given the split of the line before the batch."""
     files = pc.dictionary_encode(batch["file"]).indices.to_numpy()
     starts = batch["start"].to_numpy()
     first = np.ones(batch.num_rows, np.bool_)

@@ -35,7 +35,7 @@ class Chunk:
 
 
 def has_common_order(column: ComparedColumn) -> bool:
-    """Whether TiDB and Spark sort the column's values in one order."""
+    """True if TiDB and Spark sort the column's values in one order."""
     kind = column.source.type
     if kind.family is not column.typed.definition.type.family:
         return False
@@ -46,12 +46,12 @@ def has_common_order(column: ComparedColumn) -> bool:
 
 
 def lake_order(column: ComparedColumn) -> str:
-    """Spark SQL of what a key column is ordered by."""
+    """Returns Spark SQL of what a key column is ordered by."""
     return _trimmed(column, quoted(column.name))
 
 
 def key_range(key: Sequence[ComparedColumn], lower: Bound | None, upper: Bound | None, within: Chunk) -> Chunk:
-    """The rows of ``within`` from a bound up to below another; None has no bound on that side."""
+    """Returns the rows of ``within`` from a bound up to below another; None has no bound on that side."""
     lake, source = [within.lake], [within.source]
     if lower is not None:
         lake.append(lake_from_sql(key, lower))
@@ -63,14 +63,14 @@ def key_range(key: Sequence[ComparedColumn], lower: Bound | None, upper: Bound |
 
 
 def key_ranges(key: Sequence[ComparedColumn], bounds: Sequence[Bound], within: Chunk) -> list[Chunk]:
-    """The rows of ``within``, split at ascending bounds: one chunk more than there are bounds."""
+    """Returns the rows of ``within``, split at ascending bounds: one chunk more than there are bounds."""
     lowers: list[Bound | None] = [None, *bounds]
     uppers: list[Bound | None] = [*bounds, None]
     return [key_range(key, lower, upper, within) for lower, upper in zip(lowers, uppers, strict=True)]
 
 
 def range_number_sql(key: Sequence[ComparedColumn], bounds: Sequence[Bound]) -> str:
-    """Spark SQL of the number of the range (from 0) that a row is in: a binary search."""
+    """Returns Spark SQL of the number of the range (from 0) that a row is in: a binary search."""
 
     def search(low: int, high: int) -> str:
         if low == high:
@@ -82,7 +82,7 @@ def range_number_sql(key: Sequence[ComparedColumn], bounds: Sequence[Bound]) -> 
 
 
 def lake_from_sql(key: Sequence[ComparedColumn], bound: Bound) -> str:
-    """Condition that a row of the lake is at the bound or after it; never NULL."""
+    """Returns the condition that a row of the lake is at the bound or after it; never NULL."""
     given = [_trimmed(c, c.typed.sql(literal(text), ZONE)) for c, text in zip(key, bound, strict=True)]
     condition = _from_sql([lake_order(column) for column in key], given)
     # A zero date is NULL in the lake, and before all others in TiDB.
@@ -95,7 +95,8 @@ def _source_from_sql(key: Sequence[ComparedColumn], bound: Bound) -> str:
 
 
 def _from_sql(values: Sequence[str], bound: Sequence[str]) -> str:
-    """Lexicographic ``>=``, in the form whose index ranges TiDB finds: ``a > 1 OR (a = 1 AND b >= 2)``."""
+    """Returns SQL of a lexicographic ``>=``, in the form whose index ranges TiDB finds: ``a > 1 OR (a = 1 AND b >=
+    2)``."""
     if len(values) == 1:
         return f"({values[0]} >= {bound[0]})"
     rest = _from_sql(values[1:], bound[1:])
@@ -107,14 +108,14 @@ def _trimmed(column: ComparedColumn, value: str) -> str:
 
 
 def bucket(lake_hash: str, source_hash: str, prefixes: Sequence[str]) -> Chunk:
-    """The rows whose hash (SQL of 32 hexadecimal digits) begins with one of the prefixes, all of one length."""
+    """Returns the rows whose hash (SQL of 32 hexadecimal digits) begins with one of the prefixes, all of one length."""
     listed, digits = ", ".join(f"'{prefix}'" for prefix in prefixes), len(prefixes[0])
     lake, source = (f"{prefix_sql(each, digits)} IN ({listed})" for each in (lake_hash, source_hash))
     return Chunk(lake=lake, source=source)
 
 
 def prefix_sql(hash_sql: str, digits: int) -> str:
-    """Either side's SQL of the first digits of a hash."""
+    """Returns either side's SQL of the first digits of a hash."""
     return f"SUBSTRING({hash_sql}, 1, {digits})"
 
 

@@ -21,15 +21,16 @@ _HASH_DIGITS = HASH_BITS // 4
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """Of a chunk's rows. A value that differs is overlooked with a probability of 2**-32, and never where the two
-    texts are of one length and differ in up to four neighbouring bytes alone (`row_checksum`: it is CRC32's)."""
+    """Checksum of a chunk's rows. A value that differs is overlooked with a probability of 2**-32, and never where the
+    two texts are of one length and differ only in up to four neighbouring bytes (`row_checksum`: it is CRC32's)."""
 
     rows: int = 0
     hash: int = 0
 
     @classmethod
     def of(cls, rows: int, aggregate: object) -> Checksum:
-        """From a query's row: Spark's hashes are signed, TiDB's are not, and without rows the hash is NULL."""
+        """Makes a checksum from a query's row: Spark's hashes are signed, TiDB's are not, and without rows the hash is
+        NULL."""
         return cls(rows, int(str(aggregate or 0)) % 2**HASH_BITS)
 
 
@@ -44,11 +45,11 @@ class ComparedTable:
     """TiDB's name of the table."""
     columns: tuple[ComparedColumn, ...]
     key: tuple[ComparedColumn, ...]
-    """None of a table without a handle key."""
+    """Empty for a table without a handle key."""
 
     @property
     def has_key_order(self) -> bool:
-        """Whether chunks can be ranges of the key."""
+        """True if chunks can be ranges of the key."""
         return bool(self.key) and all(map(has_common_order, self.key))
 
     @property
@@ -58,11 +59,11 @@ class ComparedTable:
 
     @property
     def source_key_hash(self) -> str:
-        """The same in TiDB's SQL."""
+        """TiDB's SQL: MD5 of the key, of the whole row where there is no key."""
         return source_hash_sql(self.key or self.columns)
 
     def lake_checksums_sql(self, number: str, within: Chunk) -> str:
-        """Spark SQL of (number, rows, hash) of each chunk that has rows; ``number`` is SQL of a row's chunk."""
+        """Returns Spark SQL of (number, rows, hash) of each chunk that has rows; ``number`` is SQL of a row's chunk."""
         rows = f"SELECT {number} AS number, {self._lake_checksum} AS hash FROM {self.rows} WHERE {within.lake}"
         return f"SELECT number, count(*) AS rows, {self._lake_aggregate} AS hash FROM ({rows}) GROUP BY number"
 
@@ -74,15 +75,16 @@ class ComparedTable:
 
     @property
     def _lake_aggregate(self) -> str:
-        """Rows that are equal cancel each other out in a XOR, but without a key there may be such."""
+        """Spark SQL of a chunk's hash. Rows that are equal cancel each other out in a XOR, and without a key there may
+        be such rows: then it is a sum."""
         return "bit_xor(hash)" if self.key else "sum(CAST(hash AS DECIMAL(20,0)))"
 
     def source_checksum_sql(self, chunk: Chunk) -> str:
-        """TiDB's SQL of (rows, hash) of a chunk."""
+        """Returns TiDB's SQL of (rows, hash) of a chunk."""
         return f"SELECT COUNT(*), {self._source_aggregate} FROM {self.source} WHERE {chunk.source}"
 
     def source_checksums_sql(self, digits: int) -> str:
-        """TiDB's SQL of (prefix, rows, hash) of all rows, by the first digits of their hash."""
+        """Returns TiDB's SQL of (prefix, rows, hash) of all rows, by the first digits of their hash."""
         prefix = prefix_sql(self.source_key_hash, digits)
         return f"SELECT {prefix}, COUNT(*), {self._source_aggregate} FROM {self.source} GROUP BY {prefix}"
 
@@ -93,28 +95,29 @@ class ComparedTable:
         return f"SUM(CAST(CONV({prefix_sql(self.source_key_hash, _HASH_DIGITS)}, 16, 10) AS UNSIGNED))"
 
     def lake_hashes_sql(self, chunk: Chunk) -> str:
-        """Spark SQL of (key_hash, row_hash) of each row of a chunk."""
+        """Returns Spark SQL of (key_hash, row_hash) of each row of a chunk."""
         hashes = f"{self.lake_key_hash} AS key_hash, {lake_hash_sql(self.columns)} AS row_hash"
         return f"SELECT {hashes} FROM {self.rows} WHERE {chunk.lake}"
 
     def source_hashes_sql(self, chunk: Chunk) -> str:
-        """The same in TiDB's SQL."""
+        """Returns TiDB's SQL of (key_hash, row_hash) of each row of a chunk."""
         return f"SELECT {self.source_key_hash}, {source_hash_sql(self.columns)} FROM {self.source} WHERE {chunk.source}"
 
     def lake_texts_sql(self, chunk: Chunk, hashes: Sequence[str]) -> str:
-        """Spark SQL of the key hash and the texts of all columns of the rows with these key hashes, then gold's key."""
+        """Returns Spark SQL of the key hash and the texts of all columns of the rows with these key hashes, then gold's
+        key."""
         texts = ", ".join(f"{column.lake_text} AS t{i}" for i, column in enumerate(self.columns))
         where = f"{chunk.lake} AND {self.lake_key_hash} IN ({_listed(hashes)})"
         return f"SELECT {self.lake_key_hash} AS key_hash, {texts}, {KEY} FROM {self.rows} WHERE {where}"
 
     def source_texts_sql(self, chunk: Chunk, hashes: Sequence[str]) -> str:
-        """The same in TiDB's SQL, without gold's key."""
+        """Returns TiDB's SQL of the key hash and the texts of all columns of the rows with these key hashes."""
         texts = ", ".join(column.source_text for column in self.columns)
         where = f"{chunk.source} AND {self.source_key_hash} IN ({_listed(hashes)})"
         return f"SELECT {self.source_key_hash}, {texts} FROM {self.source} WHERE {where}"
 
     def key_of(self, texts: Sequence[str | None]) -> tuple[str | None, ...]:
-        """The key's texts out of those of a row; the whole row where there is no key."""
+        """Returns the key's texts out of those of a row; the whole row where there is no key."""
         return tuple(text for column, text in zip(self.columns, texts, strict=True) if column in (self.key or [column]))
 
 
@@ -125,8 +128,8 @@ def _listed(hashes: Sequence[str]) -> str:
 def compared_table(
     table: Table, rows: str, columns: Sequence[SourceColumn]
 ) -> tuple[ComparedTable, list[str], list[str]]:
-    """The table with the columns that both sides have, those that only the lake has, and those that only TiDB has;
-    ``columns`` are TiDB's, without the virtual ones."""
+    """Returns the table with the columns that both sides have, those that only the lake has, and those that only TiDB
+    has; ``columns`` are TiDB's, without the virtual ones."""
     source_columns = {fold(column.name): column for column in columns}
     typed = typed_columns(table)
     common = tuple(

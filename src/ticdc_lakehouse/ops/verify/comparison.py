@@ -22,7 +22,7 @@ _MOST_RANGES = 256
 _SAMPLED = 16
 """Keys sampled for each bound."""
 _MOST_LISTED = 100_000
-"""Rows of a table that are listed as different; a chunk beyond is counted alone."""
+"""Rows of a table that are listed as different; a chunk beyond is only counted."""
 _MOST_DIGITS = 4
 
 _Hashes = Counter[tuple[str, str]]
@@ -31,7 +31,7 @@ _Hashes = Counter[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferentRows:
-    """The rows of a chunk that one side has, and the other has not so."""
+    """The rows of a chunk that one side has, and the other does not have with the same values."""
 
     chunk: Chunk
     lake: _Hashes = field(default_factory=Counter)
@@ -57,7 +57,7 @@ class Comparison:
     """What comparing a table has found."""
 
     rows: int = 0
-    """TiDB's."""
+    """Number of TiDB's rows."""
     chunks: int = 0
     different: list[DifferentRows] = field(default_factory=list)
     unlisted: list[Unlisted] = field(default_factory=list)
@@ -75,7 +75,7 @@ class _Compared:
 
 
 def compare(spark: SparkSession, source: Source, table: ComparedTable, *, chunk_rows: int = CHUNK_ROWS) -> Comparison:
-    """Compare a table's rows. ``source`` reads at the TSO of the version that ``table.rows`` names."""
+    """Compares a table's rows. ``source`` reads at the TSO of the version that ``table.rows`` names."""
     comparison = Comparison()
     rows = _lake_rows(spark, table, Chunk())
     by = _ranges if table.has_key_order else _buckets
@@ -100,7 +100,7 @@ def _lake_rows(spark: SparkSession, table: ComparedTable, chunk: Chunk) -> int:
 def _ranges(
     spark: SparkSession, source: Source, table: ComparedTable, rows: int, chunk_rows: int, comparison: Comparison
 ) -> list[_Compared]:
-    """The ranges of the key that differ, split as far as possible; ``rows`` are the lake's."""
+    """Returns the ranges of the key that differ, split as far as possible; ``rows`` are the lake's."""
     small: list[_Compared] = []
     pending = [(Chunk(), rows)]
     while pending:
@@ -119,7 +119,7 @@ def _ranges(
 
 
 def _bounds(spark: SparkSession, table: ComparedTable, within: Chunk, rows: int, chunk_rows: int) -> list[Bound]:
-    """Keys that split the lake's ``rows`` of a range into equal parts, estimated from a sample."""
+    """Returns keys that split the lake's ``rows`` of a range into equal parts, estimated from a sample."""
     ranges = min(_MOST_RANGES, -(-rows // chunk_rows))
     if ranges < 2:
         return []
@@ -136,12 +136,12 @@ def _bounds(spark: SparkSession, table: ComparedTable, within: Chunk, rows: int,
 
 
 def sample_part(rows: int, ranges: int) -> float:
-    """Part of the rows to sample."""
+    """Returns the part of the rows to sample."""
     return min(1.0, _SAMPLED * ranges / rows)
 
 
 def quantiles(sample: Sequence[Bound], ranges: int) -> list[Bound]:
-    """Bounds of so many ranges, or of fewer, out of an ordered sample.
+    """Returns the bounds of so many ranges, or of fewer, out of an ordered sample.
 
     >>> quantiles([("1",), ("2",), ("2",), ("3",)], 4)
     [('2',), ('3',)]
@@ -167,8 +167,8 @@ def _compare_ranges(
 def _buckets(
     spark: SparkSession, source: Source, table: ComparedTable, rows: int, chunk_rows: int, comparison: Comparison
 ) -> list[_Compared]:
-    """Those parts of the rows, by the first digits of their hash, that differ; some of them together; ``rows`` are the
-    lake's."""
+    """Returns the parts of the rows, by the first digits of their hash, that differ, some of them together; ``rows``
+    are the lake's."""
     digits = bucket_digits(rows, chunk_rows)
     number = prefix_sql(table.lake_key_hash, digits)
     with ThreadPoolExecutor(1) as pool:
@@ -193,12 +193,12 @@ def _buckets(
 
 
 def _sum(checksums: Mapping[str, Checksum], prefixes: Sequence[str]) -> Checksum:
-    """Of some buckets: their rows, and no hash that means anything."""
+    """Returns a checksum of some buckets together: their rows, and no hash that means anything."""
     return Checksum(sum(checksums[prefix].rows for prefix in prefixes if prefix in checksums))
 
 
 def together(prefixes: Sequence[str], rows: Mapping[str, int], most: int) -> list[list[str]]:
-    """Buckets in groups of at most so many rows, since each group is a scan of TiDB's table.
+    """Returns buckets in groups of at most so many rows, since each group is a scan of TiDB's table.
 
     >>> together(["a", "b", "c"], {"a": 3, "b": 4, "c": 5}, 8)
     [['a', 'b'], ['c']]
@@ -213,7 +213,8 @@ def together(prefixes: Sequence[str], rows: Mapping[str, int], most: int) -> lis
 
 
 def bucket_digits(rows: int, chunk_rows: int) -> int:
-    """How many first digits of the hash split so many rows into buckets of ``chunk_rows`` at most: 4 or fewer."""
+    """Returns how many first digits of the hash split so many rows into buckets of ``chunk_rows`` at most: 4 or
+    fewer."""
     enough = (digits for digits in range(1, _MOST_DIGITS) if rows <= chunk_rows * 16**digits)
     return next(enough, _MOST_DIGITS)
 

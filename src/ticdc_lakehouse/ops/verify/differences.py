@@ -25,7 +25,7 @@ _SHOWN = 60
 
 
 class DifferenceKind(StrEnum):
-    """In what gold and TiDB differ."""
+    """What differs between gold and TiDB."""
 
     CHANGED = "changed"
     """A cell."""
@@ -34,7 +34,7 @@ class DifferenceKind(StrEnum):
     EXTRA = "extra"
     """A row that only the lake has."""
     COLUMN = "column"
-    """A column that one side alone has."""
+    """A column that only one side has."""
     TABLE = "table"
     """A table that TiDB does not have."""
     MANY = "many"
@@ -115,7 +115,7 @@ def differences(
 
 
 def parts(hashes: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Hashes, as many at a time as one query asks for."""
+    """Returns the hashes in parts, as many at a time as one query asks for."""
     return (hashes[start : start + _ROWS_AT_ONCE] for start in range(0, len(hashes), _ROWS_AT_ONCE))
 
 
@@ -146,7 +146,8 @@ _Rows = Mapping[str, Sequence[Texts]]
 def _without_same(
     table: ComparedTable, lake: _Rows, source: _Rows
 ) -> tuple[dict[str, list[Texts]], dict[str, list[Texts]]]:
-    """Rows without a key that one side has more often than the other, though their texts may be written in two ways."""
+    """Returns the rows without a key that one side has more often than the other. Equal rows may have texts that are
+    written in two ways."""
     left = [(key, row) for key, rows in lake.items() for row in rows]
     over: dict[str, list[Texts]] = defaultdict(list)
     for key, row in ((key, row) for key, rows in source.items() for row in rows):
@@ -163,7 +164,7 @@ def _same_rows(columns: Sequence[ComparedColumn], source: Texts, lake: Texts) ->
 
 
 def row_differences(table: ComparedTable, source: Sequence[Texts], lake: Sequence[Texts]) -> Iterator[Difference]:
-    """The differences between the rows of one key, of which there is one on each side mostly."""
+    """Yields the differences between the rows of one key, of which there is one on each side mostly."""
     if len(source) == len(lake) == 1 and table.key:
         yield from _cells(table, source[0], lake[0])
         return
@@ -187,7 +188,7 @@ def _cells(table: ComparedTable, source: Texts, lake: Texts) -> Iterator[Differe
 
 
 def key_text(table: ComparedTable, texts: Texts) -> str:
-    """A row's key as a JSON array."""
+    """Returns a row's key as a JSON array."""
     return orjson.dumps(table.key_of(texts)).decode()
 
 
@@ -202,7 +203,7 @@ def _many(table: ComparedTable, chunk: Unlisted) -> Difference:
 
 
 def column_differences(name: TableName, only_lake: Iterable[str], only_source: Iterable[str]) -> list[Difference]:
-    """Columns that one side alone has."""
+    """Returns the columns that only one side has."""
     lake = (Difference(table=name, kind=DifferenceKind.COLUMN, column=each, lake="a column") for each in only_lake)
     source = (
         Difference(table=name, kind=DifferenceKind.COLUMN, column=each, source="a column") for each in only_source

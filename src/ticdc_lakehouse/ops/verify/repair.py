@@ -44,7 +44,7 @@ class Repair:
     """The rows of a table to read again."""
 
     name: TableName
-    """As it is published. One that was renamed while it was blocked has its earlier name in ``table``."""
+    """The name as it is published. A table that was renamed while it was blocked has its earlier name in ``table``."""
     table: Table
     state: TableState
     compared: ComparedTable
@@ -101,7 +101,7 @@ def _merge(commits: Commits, config: GoldConfig, snapshot: Snapshot, work: Repai
 
 
 def _lake_keys(lake: Lake, work: Repair) -> DataFrame:
-    """Hash and text of the keys of the rows in the live table that differ."""
+    """Returns hash and text of the keys of the rows in the live table that differ."""
     hashes = pa.table({"wanted": [key for each in work.keys for key in each.keys]})
     lake_keys = lake.spark.sql(
         f"SELECT {work.compared.lake_key_hash} AS {_KEY_HASH}, {KEY} AS {_STORED_KEY} FROM {work.compared.rows}"
@@ -110,7 +110,8 @@ def _lake_keys(lake: Lake, work: Repair) -> DataFrame:
 
 
 def _source_rows(lake: Lake, config: GoldConfig, snapshot: Snapshot, work: Repair) -> DataFrame:
-    """Hash of the key, then the columns of a live table, of the rows as TiDB has them; read by Spark's workers."""
+    """Returns hash of the key, then the columns of a live table, of the rows as TiDB has them; read by Spark's
+    workers."""
     queries = [
         work.compared.source_texts_sql(each.rows.chunk, hashes) for each in work.keys for hashes in parts(each.keys)
     ]

@@ -1,7 +1,7 @@
 """What was verified, and with what result.
 
     ops.verifications   a row is a table of one verification
-    ops.differences     a row is one thing in which a table differed
+    ops.differences     a row is one difference of a table
 
 Both are append-only.
 """
@@ -57,7 +57,7 @@ _PROPERTIES = "PARTITIONED BY (feed) TBLPROPERTIES ('delta.autoOptimize.autoComp
 
 
 class Result(StrEnum):
-    """Of a table."""
+    """The result of comparing a table."""
 
     EQUAL = "equal"
     DIFFERENT = "different"
@@ -70,7 +70,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableResult:
-    """What comparing a table has given."""
+    """The result of comparing a table, and what differs."""
 
     name: TableName
     tso: int
@@ -85,7 +85,7 @@ class TableResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What verifying a feed has given."""
+    """The results of verifying a feed."""
 
     feed: str
     tso: int
@@ -104,7 +104,7 @@ class Verified:
         return texts_of(table.name for table in self.tables)
 
     def raise_if_different(self) -> None:
-        """Raise ApplyError if there are `different` tables: so that a job fails."""
+        """Raises ApplyError if there are `different` tables, so that a job fails."""
         if self.different:
             raise ApplyError(
                 f"feed {self.feed} at {with_time(self.tso)}: not as in TiDB, or not compared, see ops.verifications "
@@ -113,14 +113,14 @@ class Verified:
 
 
 def create_tables(lake: Lake) -> None:
-    """Create the tables that are missing."""
+    """Creates the tables that are missing."""
     for name, (columns, comment) in _TABLES.items():
         if not lake.exists(Layer.OPS, name):
             lake.create(Layer.OPS, name, columns, comment=comment, properties=_PROPERTIES)
 
 
 def record(lake: Lake, feed: str, run: str, began: datetime, tables: Sequence[TableResult]) -> None:
-    """Append what a verification has found."""
+    """Appends what a verification has found."""
     identity = {"feed": feed, "run": run, "verified_at": began.astimezone(UTC)}
     difference_rows = [_difference_row(table, each) | identity for table in tables for each in table.differences]
     if difference_rows:
@@ -160,8 +160,8 @@ def _cut(text: str | None) -> str | None:
 
 
 def last_verification(lake: Reader, feed: str) -> list[Values]:
-    """The rows of a feed's newest verification (verified_at, tso, result, different_rows), none if there was none.
-    Creates nothing."""
+    """Returns the rows of a feed's newest verification (verified_at, tso, result, different_rows), none if there was
+    none. Creates nothing."""
     if not lake.exists(Layer.OPS, VERIFICATIONS):
         return []
     of_feed = f"FROM {lake.table(Layer.OPS, VERIFICATIONS)} WHERE feed = {literal(feed)}"
@@ -170,7 +170,7 @@ def last_verification(lake: Reader, feed: str) -> list[Values]:
 
 
 def verification_text(rows: Sequence[Values]) -> str:
-    """What `last_verification` gave, a row at least, in words."""
+    """Returns what `last_verification` returned, at least one row, in words."""
     counts = {result: sum(row["result"] == result for row in rows) for result in Result}
     parts = ", ".join(f"{count} {result}" for result, count in counts.items() if count)
     return (

@@ -51,31 +51,31 @@ class ComparedColumn:
 
     @property
     def _by_name(self) -> bool:
-        """Whether the lake has names of an ENUM or SET, rather than numbers."""
+        """True if the lake has names of an ENUM or SET, rather than numbers."""
         definition = self.typed.definition
         return definition.by == "name" or bool(definition.type.elements)
 
     def same(self, source: str | None, lake: str | None) -> bool:
-        """Whether two texts mean one value, though they may be written in two ways."""
+        """True if two texts mean one value, though they may be written in two ways."""
         if source is None or lake is None:
             return source is lake
         return source == lake or _comparable(self.source.type, source) == _comparable(self.source.type, lake)
 
 
 def lake_hash_sql(columns: Sequence[ComparedColumn]) -> str:
-    """Spark SQL of the MD5 of a row, or key: equal exactly where all texts are."""
+    """Returns Spark SQL of the MD5 of a row, or key: equal exactly where all texts are."""
     return (
         f"md5(CAST(concat_ws(',', {', '.join(_part_sql(column, column.lake_text) for column in columns)}) AS BINARY))"
     )
 
 
 def source_hash_sql(columns: Sequence[ComparedColumn]) -> str:
-    """The same in TiDB's SQL."""
+    """Returns TiDB's SQL of the MD5 of a row, or key: equal exactly where all texts are."""
     return f"MD5(CONCAT_WS(',', {', '.join(_part_sql(column, column.source_text) for column in columns)}))"
 
 
 def _part_sql(column: ComparedColumn, text: str) -> str:
-    """A value without a comma, in either SQL; NULL is N, which no number, date or hexadecimal text is.
+    """Returns either side's SQL of a value without a comma; NULL is N, which no number, date or hexadecimal text is.
 
     As hexadecimal digits texts of all collations can be put together, and TiDB cuts nothing: its
     ``CAST(column AS BINARY)`` cuts a VARCHAR(20) to 20 bytes.
@@ -85,9 +85,9 @@ def _part_sql(column: ComparedColumn, text: str) -> str:
 
 
 def _plain_number_sql(value: str) -> str:
-    """A FLOAT's or DOUBLE's shortest digits without an exponent, as Go's ``FormatFloat(value, 'f', -1, bits)``, of
-    Java's digits, such as ``12.5`` and ``-1.25E-7``: with an exponent below 1e-3 and from 1e7 on (``Double.toString``).
-    """
+    """Returns SQL of a FLOAT's or DOUBLE's shortest digits without an exponent, as Go's ``FormatFloat(value, 'f', -1,
+    bits)``, made of Java's digits, such as ``12.5`` and ``-1.25E-7``: with an exponent below 1e-3 and from 1e7 on
+    (``Double.toString``)."""
     unsigned = _without_exponent_sql(f"CAST(abs({value}) AS STRING)")
     return (
         f"CASE WHEN {value} <> 0 AND (abs({value}) < 1e-3 OR abs({value}) >= 1e7) "
@@ -97,7 +97,8 @@ def _plain_number_sql(value: str) -> str:
 
 
 def _without_exponent_sql(text: str) -> str:
-    """Of a text such as ``1.25E-7``, where ``point`` is the place of the point in the digits ``125``.
+    """Returns SQL of the digits without an exponent, of a text such as ``1.25E-7``; ``point`` is the place of the point
+    in the digits ``125``.
 
     It is short on purpose: Java runs a row's code at half the speed where this is long, whatever the values are.
     """
@@ -129,5 +130,5 @@ def _comparable(kind: MysqlType, text: str) -> object:
 
 
 def _json_number(text: str) -> tuple[Decimal]:
-    """A number that does not equal a boolean, as Python's 1 equals True."""
+    """Returns a number that does not equal a boolean, as Python's 1 equals True."""
     return (Decimal(text),)

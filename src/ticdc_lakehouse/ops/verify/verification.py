@@ -89,7 +89,7 @@ def _repaired(
     tables: Sequence[TableResult],
     repairs: Sequence[Repair],
 ) -> list[TableResult]:
-    """The results once the repairs are done: all of them, or none."""
+    """Returns the results once the repairs are done: all of them, or none."""
     try:
         repair(lake, config, before, sessions, repairs)
         done = {r.name: (Result.REPAIRED, f"{r.rows} rows read again") for r in repairs}
@@ -100,7 +100,7 @@ def _repaired(
 
 
 def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
-    """The tables to compare; ``wanted`` as `VerifySettings.tables`. Raises ConfigError as `verify`."""
+    """Returns the tables to compare; ``wanted`` as `VerifySettings.tables`. Raises ConfigError as `verify`."""
     if Mode.EVENTUAL in (config.mode, before.mode):
         raise ConfigError(f"feed {config.feed}: in gold mode eventual no table is at one TSO, to compare it at")
     if not before.tso:
@@ -111,7 +111,7 @@ def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) 
 
 
 def _table_named(text: str, names: Sequence[TableName]) -> TableName:
-    """The table that ``text`` names. Raises ConfigError."""
+    """Returns the table that ``text`` names. Raises ConfigError."""
     name = named(text, names)
     if name is None:
         raise ConfigError(f"table {text}: expected one of {', '.join(by_text(names)) or 'none'}")
@@ -126,7 +126,7 @@ def _verify_table(
     name: TableName,
     settings: VerifySettings,
 ) -> tuple[TableResult, Repair | None]:
-    """What the comparison of a table gave, and its repair if one is wanted and possible."""
+    """Returns the result of comparing a table, and its repair if one is wanted and possible."""
     state = before.tables[name]
     if state.version < 0 or state.dropped:
         reason = "TiDB dropped it" if state.dropped else "its columns are not known yet"
@@ -158,7 +158,7 @@ def _compared(
     columns: Iterable[Difference],
     chunk_rows: int,
 ) -> tuple[TableResult, Differences]:
-    """The result with what rows differ in, after the differences of ``columns``."""
+    """Returns the result with what rows differ in, after the differences of ``columns``."""
     # Without a column in common there is nothing in rows to compare.
     comparison = compare(lake.spark, source, table, chunk_rows=chunk_rows) if table.columns else Comparison()
     rows = differences(lake.spark, source, table, comparison, MOST_DIFFERENCES)
@@ -191,7 +191,7 @@ def _unrepairable(config: GoldConfig, table: ComparedTable, rows: Differences, c
 
 
 def _rows(lake: Lake, name: TableName, state: TableState) -> str:
-    """The live table at its published version, for a FROM."""
+    """Returns the live table at its published version, for a FROM."""
     if id_of(lake, state.lake_name) != state.stable_id:
         raise ConfigError(f"{name}: its live table has not got its published name yet: run gold of the feed")
     return f"{lake.table(Layer.LIVE, state.lake_name)} VERSION AS OF {state.version}"
