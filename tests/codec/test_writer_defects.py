@@ -155,7 +155,7 @@ def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(fi
         group = RowGroup(
             name=table.name, columns=row.columns, whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1
         )
-        assert "simple-column-order" in (refuses(table, group, config, defined=True) or "")
+        assert "simple-column-order" in str(refuses(table, group, config, defined=True))
         ordered = tuple(sorted(row.columns, key=lambda c: [d.name for d in table.columns].index(c.name)))
         assert refuses(table, replace(group, columns=ordered), config, defined=True) is None
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def create_live(lake: Lake, name: str) -> None:
     (table,) = tables_from_sql("CREATE TABLE shop.t (id BIGINT PRIMARY KEY)")
-    create_live_table(lake, name, table, data=name, config=GoldConfig(feed="f", time_zone="UTC"))
+    create_live_table(lake, name, table, stable_id=name, config=GoldConfig(feed="f", time_zone="UTC"))
 
 
 def lake_of(spark: SparkSession, layer: Layer, root: Path) -> Lake:
