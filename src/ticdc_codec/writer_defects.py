@@ -73,9 +73,9 @@ WRITER_DEFECTS: Mapping[str, WriterDefect] = MappingProxyType(
         OPEN_FLAGS: WriterDefect(
             decision=attrgetter("open_flags"),
             settled=True,
-            refusal="rows of a partitioned table arrived without their columns' flags (TiCDC, after a DDL), so that "
-            "UNSIGNED and BINARY are unknown: `ticdc-lake load` an export taken since, or set the feed's option "
-            "open-flags to trust if no column is of such a type",
+            refusal="rows arrived without their columns' flags (TiCDC, after a DDL), so that UNSIGNED and BINARY are "
+            "unknown: `ticdc-lake load` an export taken since, or set the feed's option open-flags to trust if no "
+            "column is of such a type",
             remark="came without flags: whether it is UNSIGNED or BINARY is not known",
         ),
         OPEN_LOST_NAME: WriterDefect(

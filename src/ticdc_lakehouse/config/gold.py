@@ -80,7 +80,7 @@ class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         OnComputedDefault | None,
         Meta(
             description="What old rows get from an ADD COLUMN whose DEFAULT only TiDB computed, such as "
-            "CURRENT_TIMESTAMP ([how](ddl.md#computed-defaults)). `learn`: NULL, marked as pending, until a change of "
+            "CURRENT_TIMESTAMP ([how](computed-defaults.md)). `learn`: NULL, marked as pending, until a change of "
             "an old row shows the one value; `estimate`: the commit's time until then; `block`: the table is blocked."
         ),
     ] = None
