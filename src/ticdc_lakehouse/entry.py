@@ -143,12 +143,12 @@ class Run:
             raise AttentionError(f"feed {self.feed.name} needs attention: {'; '.join(problems)}")
 
     def maintain(self) -> Maintained:
-        """Deletes what is older than the feed's retention, compacts what stays, and renews the views over all feeds,
-        one of which may have been removed."""
+        """Deletes what is older than the feed's retention, compacts what stays, and renews the views over all feeds if
+        the tables of one were dropped."""
         with self._exclusive(Layer.GOLD), timed("ops", "maintained", feed=self.feed.name) as fields:
             maintained = maintain(self.lake, self.gold_config)
             self._retain()
-            status.renew_views(self.lake)
+            status.repair_views(self.lake)
             fields |= {"since": maintained.since, "tables": maintained.compacted, "dropped": len(maintained.dropped)}
             return maintained
 

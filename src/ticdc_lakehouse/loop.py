@@ -37,8 +37,9 @@ LONGEST_PAUSE = 300.0
 _MAINTENANCE_PAUSE = timedelta(hours=1)
 """The pause after maintenance that failed, unless the next one is due before."""
 _FAILURES = (LakehouseError, PySparkException, Py4JError, OSError)
-_JAVA_ENDED = (Py4JNetworkError, ConnectionError)
-"""Failures of py4j's own connection: Kafka's come as errors of Spark, TiDB's as `ConfigError`."""
+_JAVA_ENDED = (Py4JNetworkError, ConnectionRefusedError)
+"""Failures of py4j's own connection: Kafka's come as errors of Spark, TiDB's as `ConfigError`, and a mounted folder may
+abort a connection, but refuses none."""
 _HOUR = 3600.0
 _SHOWN = 3
 """Blocked tables that a round's line names."""

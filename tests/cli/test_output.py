@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,10 +14,12 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Ddl
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_local.cli import main, maintain
+from ticdc_local.cli.open_lake import open_lake
 from ticdc_local.java import OPTION_VARIABLES
 
 PROJECT = Path(__file__).parents[2]
@@ -107,7 +110,7 @@ def test_a_terminal_without_utf_8_shows_other_characters_escaped(tmp_path: Path)
 def test_what_spark_refuses_is_one_line_and_code_1(
     error: Exception, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def open_lake(_: object) -> None:
+    def open_lake(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(maintain, "open_lake", open_lake)
@@ -132,12 +135,14 @@ def test_a_java_that_does_not_start_is_reported_with_where_its_options_come_from
     ) in ended.stderr
 
 
-@pytest.mark.parametrize("command", [["maintain"], ["maintain", "--feed", "shop_craft"]])
-def test_a_lake_on_a_full_disk_is_refused_before_spark_starts(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_lake_on_a_full_disk_is_refused_before_spark_starts_except_to_free_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bronze").mkdir()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
-    monkeypatch.setattr("ticdc_local.cli.open_lake.local_session", None)
-    assert main([*command, "--project", str(PROJECT), "--lake", str(tmp_path)]) == 2
-    assert "the disk has 1 MB left; make room for 268 MB at least" in capsys.readouterr().err
+    monkeypatch.setattr("ticdc_local.cli.open_lake.local_session", lambda *_, **__: "Spark has started")
+    monkeypatch.setattr("ticdc_local.cli.open_lake.lake_from", lambda spark, _: spark)
+    options = Namespace(project=PROJECT, lake=tmp_path)
+    with pytest.raises(ConfigError, match="the disk has 1 MB left; make room for 268 MB at least"):
+        open_lake(options)
+    assert open_lake(options, frees_space=True) == "Spark has started"

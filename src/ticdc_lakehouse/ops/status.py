@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import IntEnum
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -37,6 +38,7 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.sql.text import literal
 
+_OVER_ALL_FEEDS = ("feeds", "quarantine", "changes", "accounting")
 _CHANGES = f"kind IN ('{Kind.ROW}', '{Kind.DDL}')"
 _FEED_COLUMNS = """
     feed COMMENT 'changefeed, as its file is named',
@@ -161,6 +163,16 @@ def create_views(lake: Lake, *feeds: str) -> None:
     renew_views(lake)
     for feed in missing:
         accounting.create_view(lake, feed)
+
+
+def repair_views(lake: Lake) -> None:
+    """Renews the views over all feeds if one reads a table that was dropped. Replaced views lose their privileges."""
+    try:
+        for name in _OVER_ALL_FEEDS:
+            if lake.exists(Layer.OPS, name):
+                lake.columns(Layer.OPS, name)
+    except AnalysisException:
+        renew_views(lake)
 
 
 def renew_views(lake: Lake) -> None:

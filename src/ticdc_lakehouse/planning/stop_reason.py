@@ -106,7 +106,8 @@ class StopReason:
     def from_json(text: str) -> StopReason:
         """Inverse of `to_json`."""
         members = orjson.loads(text)
-        ways_out = tuple(map(WayOut, members["ways_out"]))
+        skips = (WayOut.SKIP_DDL,) if members.pop("can_skip", False) else ()  # as builds before 0.2.0 wrote it
+        ways_out = tuple(map(WayOut, members.get("ways_out", skips)))
         return StopReason(**{**members, "kind": StopKind(members["kind"]), "ways_out": ways_out})
 
     @property

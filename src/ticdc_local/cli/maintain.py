@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     """Maintains each feed and says what was done. Returns 1 if one of them was refused: the others are maintained."""
     if options.feed is not None:
         feed_named(options, options.feed)
-    lake = open_lake(options)
+    lake = open_lake(options, frees_space=True)
     feeds, files = [options.feed] if options.feed else published_feeds(lake), feed_files(options)
     for feed in (each for each in feeds if each not in files):
         note(f"{feed}: no file in resources/feeds, so its tables stay as they are")

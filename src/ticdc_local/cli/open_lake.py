@@ -14,23 +14,25 @@ from ticdc_lakehouse.job_parameters import lake_from
 from ticdc_local.cli.arguments import project_root
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import existing_lake, feed_named
-from ticdc_local.preflight import check_lake
+from ticdc_local.preflight import check_lake, check_writable
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.job import local_parameters
 from ticdc_local.session import local_session
 from ticdc_local.temporary import temporary_folder
 
 
-def open_lake(options: argparse.Namespace, *, reads_only: bool = False) -> Lake:
-    """Opens the lake, its tables registered with a Spark session; one that ``reads_only`` makes no file in the lake's
-    folder.
+def open_lake(options: argparse.Namespace, *, reads_only: bool = False, frees_space: bool = False) -> Lake:
+    """Opens the lake, its tables registered with a Spark session. A command that ``reads_only`` creates no file in the
+    lake's folder; one that ``frees_space`` may find the disk full.
 
-    Raises ConfigError if the folder has no lake, or one that cannot be written although it must be, also since its disk
-    is full.
+    Raises ConfigError if the folder has no lake, or one that cannot be written although it must be, also because its
+    disk is full.
     """
     root = existing_lake(options)
     scratch = temporary_folder() if reads_only else None
-    if not reads_only:
+    if frees_space:
+        check_writable(root)
+    elif not reads_only:
         check_lake(root)
     return lake_from(quiet_session(root, scratch), local_parameters(project_root(options), root))
 
