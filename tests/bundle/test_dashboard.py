@@ -50,7 +50,7 @@ def test_widgets_lie_on_the_grid_and_do_not_overlap() -> None:
         taken |= cells
 
 
-def test_queries_name_tables_of_ops_alone() -> None:
+def test_queries_name_only_tables_of_ops() -> None:
     for name, query in QUERIES.items():
         for table in sqlglot.parse_one(query, dialect="databricks").find_all(exp.Table):
             assert not table.db, f"{name}: the dashboard's own default schema, which has a prefix in no other place"

@@ -111,7 +111,7 @@ def test_dev_is_the_default_target_and_prod_runs_as_a_service_principal() -> Non
         assert "default" not in MAIN["variables"][name], "forgetting it must stop a deployment to prod"
 
 
-def test_targets_differ_in_their_compute_alone() -> None:
+def test_targets_differ_only_in_their_compute() -> None:
     targets = MAIN["targets"]
     assert targets["dev"] == targets["dev_serverless"] | {"default": True}
     assert targets["prod"] == targets["prod_serverless"]

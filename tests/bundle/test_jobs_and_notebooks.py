@@ -134,7 +134,7 @@ def test_the_loop_is_paused_until_somebody_wants_it(bundle: Bundle) -> None:
     assert wanted.resource("jobs", "ticdc_loop").definition["continuous"] == {"pause_status": "UNPAUSED"}
 
 
-def test_a_feed_of_the_loop_can_be_taken_from_the_schedule_and_is_maintained_by_the_loop_alone() -> None:
+def test_a_feed_of_the_loop_can_be_taken_from_the_schedule_and_is_maintained_only_by_the_loop() -> None:
     given = {**GIVEN, "feeds": '["crm","hr"]', "scheduled_feeds": '["hr"]', "loop_feeds": '["crm"]'}
     bundle = load_bundle(ROOT, "prod", given)
     feeds = {key: json.loads(read_job(bundle, key).parameters["feeds"]) for key in TRIGGERED}
@@ -260,7 +260,7 @@ def test_notebooks_are_thin(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks_display_data_frames_alone(path: Path) -> None:
+def test_notebooks_display_only_data_frames(path: Path) -> None:
     """On Databricks `display` raises an exception for a value that is none and has no HTML of its own."""
     for method in re.findall(r"display\(run\.(\w+)\(\)\)", path.read_text()):
         assert getattr(Run, method).__annotations__["return"] == "DataFrame", method

@@ -91,7 +91,7 @@ def test_the_bundle_carries_the_feed_in_its_catalog(tmp_path: Path, catalog: str
         assert (parameters["feeds"], parameters["catalog"]) == ('["crm"]', catalog)
 
 
-def test_the_list_of_feeds_is_written_for_the_first_feed_alone() -> None:
+def test_the_list_of_feeds_is_written_only_for_the_first_feed() -> None:
     preamble = (TEMPLATE / "template" / "__preamble.tmpl").read_text()
     assert preamble.startswith('{{skip "__preamble"}}'), "else the CLI writes it, empty"
     (skipped,) = re.findall(r'\{\{if eq \.only_feed "no"\}\}\{\{skip "([^"]+)"\}\}\{\{end\}\}', preamble)

@@ -26,7 +26,7 @@ watch(lambda: next(looks, None) if looks.__length_hint__() else os._exit(0), 0)
 PAGED = "from ticdc_local.cli.sql_result import show_paged; show_paged({!r})"
 
 
-def test_a_terminal_shows_what_takes_long_and_then_the_result_alone() -> None:
+def test_a_terminal_shows_what_takes_long_and_then_only_the_result() -> None:
     shown = on_a_terminal(PROGRESS, TERM="xterm")
     assert re.match(r"\rstarting Spark: \d s\x1b\[K", shown)
     assert shown.endswith("\r\x1b[Kresult\r\n")

@@ -194,7 +194,7 @@ def test_a_statement_that_reads_is_accepted(statement: str) -> None:
         (r"\d t", rf"\d: no such statement; {EXPECTED}"),
     ],
 )
-def test_a_first_word_of_no_statement_is_told_as_that(
+def test_a_first_word_of_no_statement_is_reported_as_such(
     statement: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked

@@ -141,7 +141,7 @@ def test_watermarks_are_read_up_to_the_largest_tso() -> None:
     assert {1, 2**63 - 1} < {event.commit_ts for event in events}
 
 
-def test_a_row_says_that_it_is_its_handle_key_alone() -> None:
+def test_a_row_says_that_it_has_only_its_handle_key() -> None:
     rows = [event for case in cases("ticdc-canal_json-handle-key-only") for event in decode(case)]
     alone = [row for row in rows if isinstance(row, RowChange) and row.handle_only]
     assert len(alone) == 8

@@ -128,7 +128,7 @@ def test_encode_refuses_what_it_cannot_write() -> None:
         encode([Bootstrap(database="d", table="t")], sink_options("canal_json", EXTENSION))
 
 
-def test_watermarks_are_written_with_the_extension_alone() -> None:
+def test_watermarks_are_written_only_with_the_extension() -> None:
     assert encode([Resolved(commit_ts=5)], sink_options("canal_json", {})) == []
 
 

@@ -239,7 +239,7 @@ def test_delete_before_5_4_repeats_data_in_old() -> None:
     )
 
 
-def test_old_image_may_have_changed_columns_alone() -> None:
+def test_old_image_may_have_only_changed_columns() -> None:
     assert row(written(old=[{}])).before == {}
     same = row(written(old=[{"f": "2"}]))
     assert (same.before, same.old_handle_key) == ({"f": "2"}, None)

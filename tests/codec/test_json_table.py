@@ -15,7 +15,7 @@ def test_a_missing_value_is_made_once() -> None:
     assert cache == {"t": [1]}
 
 
-def test_a_full_cache_is_cleared_for_a_missing_value_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_cache_is_cleared_only_for_a_missing_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_table, "_MOST_KEPT", 2)
     cache = {"t": 1, "u": 2}
     assert cached(cache, "u", lambda: 3) == 2

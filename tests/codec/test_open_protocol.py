@@ -118,7 +118,7 @@ def test_watermarks_are_read_up_to_the_largest_tso() -> None:
 
 
 @pytest.mark.parametrize("file", ["ticdc-open_protocol-handle-key-only", "tiflow-open_protocol-large-handle-key-only"])
-def test_a_row_says_that_it_is_its_handle_key_alone(file: str) -> None:
+def test_a_row_says_that_it_has_only_its_handle_key(file: str) -> None:
     rows = [event for case in cases(file) for event in decode(case) if isinstance(event, RowChange)]
     alone = [row for row in rows if row.handle_only]
     assert 0 < len(alone) < len(rows)

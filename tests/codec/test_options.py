@@ -44,7 +44,7 @@ def test_null_is_no_word_of_other_options() -> None:
 
 
 @pytest.mark.parametrize("value", [None, ["a"], 5, "", " "])
-def test_a_text_option_takes_text_alone(value: object) -> None:
+def test_a_text_option_takes_only_text(value: object) -> None:
     with pytest.raises(ConfigError, match=f"{PLACE}: expected text, found "):
         sink_options("simple", {PLACE: value})
 

@@ -87,7 +87,7 @@ def test_a_key_of_virtual_columns_is_none(encoding: str, key: tuple[str, ...]) -
 
 
 @pytest.mark.parametrize("encoding", EncodingFormat)
-def test_row_may_have_its_handle_key_alone(encoding: str) -> None:
+def test_row_may_have_only_its_handle_key(encoding: str) -> None:
     """It holds the key that has fewest columns, whatever stands in for the primary key."""
     schema, value = bootstrap(unique("u", "w"), unique("id"), added("u", "w")), insert("id", handleKeyOnly=True)
     values = in_avro(schema, value) if encoding == "avro" else [schema, value]

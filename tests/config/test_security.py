@@ -96,7 +96,7 @@ def test_classes_have_the_names_of_the_runtime(tmp_path: Path, name: str, value:
     assert tuple(options[f"kafka.{name}"] for options in given) == CLASSES[name, value]
 
 
-def test_service_credential_is_an_option_of_the_source_on_databricks_alone(tmp_path: Path) -> None:
+def test_service_credential_is_an_option_of_the_source_only_on_databricks(tmp_path: Path) -> None:
     feed = load_feed(with_security(tmp_path, "databricks.serviceCredential: msk"))
     options = security_options(feed, lambda scope, key: scope + key, on_databricks=True)
     assert options == {"databricks.serviceCredential": "msk"}

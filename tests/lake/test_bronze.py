@@ -162,7 +162,7 @@ def test_topics_that_cannot_be_asked_for_are_not_checked(
     check_topic_ids(spark, "f", options, str(tmp_path))
 
 
-def test_failure_of_an_append_is_told_as_it_is(
+def test_failure_of_an_append_is_reported_as_such(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And tried again, as it is no mistake of the feed's file."""
@@ -180,7 +180,7 @@ def test_failure_of_an_append_is_told_as_it_is(
     assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
 
 
-def test_a_second_run_is_told_as_it_is(
+def test_a_second_run_is_reported_as_such(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On Databricks, where no lock keeps it out: Spark finds a batch in the checkpoint that this run did not plan."""

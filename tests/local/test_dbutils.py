@@ -77,7 +77,7 @@ def test_a_cell_shows_other_values_as_their_text() -> None:
     assert text_of({"a": 1}) == "{'a': 1}"
 
 
-def test_display_shows_tables_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_display_shows_only_tables(capsys: pytest.CaptureFixture[str]) -> None:
     display(pd.DataFrame({"a": [1]}))
     assert capsys.readouterr().out == "   a\n0  1\n"
     with pytest.raises(ConfigError, match="display of dict: expected a DataFrame; print other values"):

@@ -421,7 +421,7 @@ def waiting(
     return replace(now, before=replace(now.before, tables={NAME: state}, definitions={DATA: known}))
 
 
-def test_what_came_late_while_a_table_was_blocked_and_cannot_be_merged_is_told() -> None:
+def test_what_came_late_while_a_table_was_blocked_and_cannot_be_merged_is_reported() -> None:
     now = waiting(DDL_STOP, replace(OLD, first=4, last=4), since=6)
     made = plan(now)
     assert (made.through, needs_override(made), made.stop and made.stop.kind) == (8, True, StopKind.LATE_ROWS)
@@ -434,7 +434,7 @@ def test_what_came_late_while_a_table_was_blocked_and_cannot_be_merged_is_told()
 
 
 @pytest.mark.parametrize(("since", "through"), [(0, 6), (7, 8)])
-def test_a_ddl_that_came_late_while_a_table_was_blocked_is_told(since: int, through: int) -> None:
+def test_a_ddl_that_came_late_while_a_table_was_blocked_is_reported(since: int, through: int) -> None:
     made = plan(waiting(DDL_STOP, ddls=(coming_late(6, "ALTER TABLE t DROP COLUMN v"),), since=since))
     assert (made.through, needs_override(made), made.stop and made.stop.kind) == (through, True, StopKind.LATE_DDL)
 

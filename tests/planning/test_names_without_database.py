@@ -52,7 +52,7 @@ def test_the_one_table_of_that_name_moves(query: str) -> None:
     assert names(after_window(now, 30)) == [moved.name], "the same DDL again"
 
 
-def test_it_stays_in_its_database_if_no_other_has_a_table_of_that_name() -> None:
+def test_a_renamed_table_stays_in_its_database_if_no_other_has_a_table_of_that_name() -> None:
     now = planned(ddl(16, "RENAME TABLE t TO d.u"))
     assert names(now) == [TableName("d", "u")]
 
@@ -68,7 +68,7 @@ def test_of_several_tables_none_moves() -> None:
     assert barriers(renames, now.before).tables[NAME] == (16,), "rows behind it go on if it is skipped"
 
 
-def test_it_is_not_guessed_later_either() -> None:
+def test_an_ambiguous_table_is_not_guessed_later_either() -> None:
     """The other table may be gone by then. An override that skips the DDL says that it is not this one."""
     now = planned(ddl(12, OTHER, "t", "e"), ddl(16, "RENAME TABLE t TO d.u"))
     stop = plan(now, NAME).stop

@@ -94,7 +94,7 @@ def test_rows_after_a_drop_without_a_create_are_of_a_table_with_older_rows() -> 
     assert "no CREATE TABLE came" in str(made.stop)
 
 
-def test_they_stay_blocked_when_the_table_is_resumed_and_until_it_is_made_anew() -> None:
+def test_a_restored_table_stays_blocked_when_it_is_resumed_and_until_it_is_created_again() -> None:
     now = dropped()
     stop = restored(9)
     resumed = TableState(
@@ -107,7 +107,7 @@ def test_they_stay_blocked_when_the_table_is_resumed_and_until_it_is_made_anew()
     assert (plan(anew).stop, steps(plan(anew))) == (None, [("M", 20)])
 
 
-def test_so_are_they_in_the_window_of_the_drop() -> None:
+def test_rows_after_a_drop_are_of_a_restored_table_in_the_window_of_the_drop() -> None:
     now = planning_input(LATER, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP DATABASE d"),))
     made = plan(now)
     assert made.stop == restored(16)
@@ -135,14 +135,14 @@ def test_truncated_table_comes_back_beside_the_new_one() -> None:
     assert plan(now, U).state == STATE
 
 
-def test_the_last_one_comes_back() -> None:
+def test_the_table_that_was_dropped_last_comes_back() -> None:
     older = replace(DELETED, stable_id="f_d_t__data_5", dropped_at=5)
     now = dropped(ddl(12, "RECOVER TABLE t"), gone=(DELETED, older))
     assert plan(now).state == replace(STATE, applied_tso=9)
     assert [each.dropped_at for each in plan_tables(now).recoverable] == [5, 9]
 
 
-def test_a_table_of_that_name_is_in_the_way() -> None:
+def test_a_table_is_not_restored_to_a_name_that_another_one_has() -> None:
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "RECOVER TABLE t"),))
     now = replace(now, before=replace(now.before, recoverable=(replace(DELETED, stable_id="f_d_t__data_5"),)))
     made = plan(now)
@@ -262,7 +262,7 @@ def test_row_from_before_an_exchange_is_not_put_into_the_other_table() -> None:
         (exchange(plain=OTHER_KEY), "not the same"),
     ],
 )
-def test_both_tables_stand_still(now: PlanningInput, reason: str) -> None:
+def test_an_exchange_that_fails_blocks_both_tables(now: PlanningInput, reason: str) -> None:
     for name in (NAME, U):
         made = plan(now, name)
         assert (made.through, needs_override(made)) == (17, True)
@@ -296,7 +296,7 @@ def test_chains_of_exchanges_are_one_group() -> None:
     assert sorted([plan.name[1] for plan in group] for group in found) == [["w", "t", "u"], ["x"]]
 
 
-def test_one_waits_for_the_other() -> None:
+def test_a_table_waits_for_the_other_one_of_its_exchange() -> None:
     """What keeps the other may go away by itself, so the next run tries again."""
     now = exchange(hold=quarantined(12))
     assert (plan(now).through, block_reason(plan(now))) == (12, "in quarantine")
@@ -326,7 +326,7 @@ def test_a_truncated_table_that_catches_up_has_its_rows() -> None:
     assert [(each.name, each.start) for each in plan_tables(caught_up(came_back)).recoverable] == [(U, None)]
 
 
-def test_one_that_passes_over_it_leaves_the_other_standing() -> None:
+def test_an_exchange_that_one_table_skips_blocks_the_other_one() -> None:
     now = replace(exchange(), skipped=frozenset({(DATA, 17)}))
     assert block_reason(plan(now)) is None
     assert steps(plan(now)) == [("M", 17), ("M", 20)]

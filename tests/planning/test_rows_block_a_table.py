@@ -1,5 +1,5 @@
 """Where rows that do not fit a table stop it in a window, and the reason that people read: every stop is a line of a
-table here. `test_where_tables_stop` has those of DDLs."""
+table here. `test_ddls_block_a_table` has those of DDLs."""
 
 from __future__ import annotations
 
@@ -352,7 +352,7 @@ STOPS = {
 
 
 @pytest.mark.parametrize(("now", "through", "reason"), STOPS.values(), ids=STOPS)
-def test_where_rows_stop_a_table(now: PlanningInput, through: int, reason: str | None) -> None:
+def test_rows_block_a_table(now: PlanningInput, through: int, reason: str | None) -> None:
     check_stop(plan(now), through, reason)
 
 

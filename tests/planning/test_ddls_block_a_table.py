@@ -1,5 +1,5 @@
 """Where a DDL, a message in quarantine or an earlier stop stops a table in a window, and the reason that
-people read: every stop is a line of a table here. `test_where_rows_stop_a_table` has those of rows."""
+people read: every stop is a line of a table here. `test_rows_block_a_table` has those of rows."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ STOPS = {
 
 
 @pytest.mark.parametrize(("now", "through", "reason"), STOPS.values(), ids=STOPS)
-def test_where_a_table_stops(now: PlanningInput, through: int, reason: str | None) -> None:
+def test_ddls_and_messages_block_a_table(now: PlanningInput, through: int, reason: str | None) -> None:
     check_stop(plan(now), through, reason)
 
 
