@@ -70,7 +70,8 @@ def test_retired_partition_is_not_waited_for(spark: SparkSession, broker: Broker
     for place, tso in ((feed.topic, 0), (f"{feed.topic}/1", at(5))):
         feed.described = {"kafka": {**kafka, "retired": [place]}}
         waited_for = [feed_status(feed.lake, feed.name, each).waiting_on for each in (None, feed.run.gold_config)]
-        assert ["kafka.retired" in (reason or "") for reason in waited_for] == [True, False]
+        assert ["name the partition or its topic in kafka.retired" in str(each) for each in waited_for] == [True, False]
+        assert ("names all that it has" in str(waited_for[1])) is (tso == 0)
         assert feed.apply().tso == tso
 
     # A row that comes to it all the same is late.
