@@ -22,7 +22,7 @@ def test_a_feed_without_a_file_keeps_no_other_from_being_maintained(
         return Maintained(feed=feed, since=datetime(2026, 11, 1, tzinfo=UTC), compacted=3, dropped=())
 
     for name, found in {
-        "open_lake": lambda _: None,
+        "open_lake": lambda *_, **__: None,
         "published_feeds": lambda _: ["crm", "given_up", "hr"],
         "feed_files": lambda _: {"crm": Path(), "hr": Path()},
         "feed_run": lambda _, feed, __: SimpleNamespace(maintain=lambda: done(feed)),
@@ -51,7 +51,7 @@ def test_a_feed_that_is_refused_keeps_no_other_from_being_maintained(
         return Maintained(feed=feed, since=datetime(2026, 11, 1, tzinfo=UTC), compacted=3, dropped=())
 
     for name, found in {
-        "open_lake": lambda _: None,
+        "open_lake": lambda *_, **__: None,
         "published_feeds": lambda _: ["crm", "erp", "hr"],
         "feed_files": lambda _: dict.fromkeys(["crm", "erp", "hr"], Path()),
         "feed_run": run,
