@@ -22,7 +22,7 @@ class LoadOptions:
     tables: tuple[str, ...] = ()
     """``database.table`` of those to load; empty: all that the feed takes."""
     all_empty: bool = False
-    """True if an export in which no table has rows is meant as such, and not made with ``--no-data``."""
+    """True if no exported table had rows. Otherwise an export without a data file counts as one of ``--no-data``."""
     dumpling: DumplingOptions = field(default_factory=DumplingOptions)
 
 
