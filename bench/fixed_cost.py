@@ -25,7 +25,7 @@ from bench.pipeline import copy, pass_through
 from bench.place import as_users_run_it, cpu_seconds
 from bench.report import Target, table
 from bench.sustained import feed_run, kafka_messages
-from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_local.broker import Broker
 
@@ -53,9 +53,8 @@ class Cost:
     """SQL executions."""
 
 
-def measure(lake: Lake, *, rounds: int = MEASURED, warm_up: int = WARM_UP) -> list[Mapping[str, Cost]]:
+def measure(lake: FolderLake, *, rounds: int = MEASURED, warm_up: int = WARM_UP) -> list[Mapping[str, Cost]]:
     """The cost of each layer, round by round; every round changes all rows of three tables."""
-    assert lake.root is not None
     costs: list[Mapping[str, Cost]] = []
     with Broker(lake.root / FEED / "kafka") as broker, as_users_run_it(lake.spark):
         broker.create_topic(FEED, TABLES)
@@ -74,7 +73,7 @@ def measure(lake: Lake, *, rounds: int = MEASURED, warm_up: int = WARM_UP) -> li
     return costs[warm_up:]
 
 
-def _bare_parts(lake: Lake, made: Made, servers: str) -> Mapping[str, Callable[[], object]]:
+def _bare_parts(lake: FolderLake, made: Made, servers: str) -> Mapping[str, Callable[[], object]]:
     return {
         "copy": partial(copy, lake, made, servers, TABLES),
         "mapInArrow": partial(pass_through, lake, made),
@@ -82,7 +81,7 @@ def _bare_parts(lake: Lake, made: Made, servers: str) -> Mapping[str, Callable[[
     }
 
 
-def _merge_side_by_side(lake: Lake) -> None:
+def _merge_side_by_side(lake: FolderLake) -> None:
     with ThreadPoolExecutor(TABLES) as pool:
         list(pool.map(partial(merge_one, lake, FEED), range(TABLES)))
 
@@ -131,7 +130,7 @@ def _sum(round_: Mapping[str, Cost], parts: Sequence[str]) -> Cost:
     )
 
 
-def main(lake: Lake) -> list[Target]:
+def main(lake: FolderLake) -> list[Target]:
     """Measure and print."""
     costs = measure(lake)
     print(report(costs), flush=True)

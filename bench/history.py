@@ -23,7 +23,8 @@ from bench.report import Target, table
 from ticdc_codec.event import Resolved
 from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse.bronze import landing
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold import state, windows
 from ticdc_lakehouse.gold.state_tables import Identity, append
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -56,7 +57,7 @@ class HistoryResult:
         return median(self.seconds[what]["old"]) / median(self.seconds[what]["young"])
 
 
-def measure(lake: Lake, history: int = HISTORY, rounds: int = ROUNDS) -> HistoryResult:
+def measure(lake: FolderLake, history: int = HISTORY, rounds: int = ROUNDS) -> HistoryResult:
     """Time the runs of silver and gold over the same windows in both lakes."""
     lakes = {age: _lake(lake, age) for age in AGES}
     for each in lakes.values():
@@ -76,7 +77,7 @@ def measure(lake: Lake, history: int = HISTORY, rounds: int = ROUNDS) -> History
     return HistoryResult(history=history, seconds=seconds)
 
 
-def _round(lake: Lake, batch: int, known: Published | None) -> dict[str, float]:
+def _round(lake: FolderLake, batch: int, known: Published | None) -> dict[str, float]:
     """CPU seconds of one window, begun from the state that is kept if there is one."""
     silver = _land(lake, batch)
     read = _timed(lake, lambda: state.published(lake, FEED))
@@ -88,18 +89,18 @@ def _round(lake: Lake, batch: int, known: Published | None) -> dict[str, float]:
     return {"state read": read, "silver": silver, "gold" if known is None else "gold in a loop": gold}
 
 
-def _land(lake: Lake, batch: int) -> float:
+def _land(lake: FolderLake, batch: int) -> float:
     """Lay down a batch of bronze; gives the CPU seconds in which silver decodes it."""
     write(lake, _made(batch))
     return _timed(lake, lambda: _decode(lake))
 
 
-def _decode(lake: Lake) -> None:
+def _decode(lake: FolderLake) -> None:
     options = recorded(PROTOCOL).options
     decode_stream.decode(lake, decode_stream.Decoding(feed=FEED, protocol=PROTOCOL, options=options))
 
 
-def _timed(lake: Lake, run: Callable[[], object]) -> float:
+def _timed(lake: FolderLake, run: Callable[[], object]) -> float:
     start = cpu_seconds(lake.spark)
     run()
     return cpu_seconds(lake.spark) - start
@@ -115,15 +116,14 @@ def _config() -> GoldConfig:
     return GoldConfig(feed=FEED, time_zone="UTC", tables=tuple(tables_from_sql(text, "test")[0] for text in texts))
 
 
-def _lake(lake: Lake, age: str) -> Lake:
-    assert lake.root is not None
+def _lake(lake: FolderLake, age: str) -> FolderLake:
     schemas = {layer: f"{age}_{layer}" for layer in Layer}
     own = replace(lake, schemas=schemas, root=lake.root / age, checkpoints=f"{lake.checkpoints}/{age}")
     own.register()
     return own
 
 
-def _land_history(lake: Lake, history: int) -> None:
+def _land_history(lake: FolderLake, history: int) -> None:
     """Bronze batches 1 … ``history``, a watermark each, in a file each; and silver's events of them."""
     made = [_made(batch) for batch in range(1, history + 1)]
     encode, options = protocol_named(PROTOCOL).encode, recorded(PROTOCOL).options
@@ -151,14 +151,14 @@ def _land_history(lake: Lake, history: int) -> None:
     _append_by_batch(lake, Layer.SILVER, events_table.table_name(FEED), decoded, history)
 
 
-def _append_by_batch(lake: Lake, layer: Layer, name: str, rows: DataFrame, history: int) -> None:
+def _append_by_batch(lake: FolderLake, layer: Layer, name: str, rows: DataFrame, history: int) -> None:
     """Append rows, a file for each batch."""
     target = lake.table(layer, name)
     shown = rows.select(*lake.spark.table(target).columns)
     shown.repartitionByRange(history, "batch").write.format("delta").mode("append").saveAsTable(target)
 
 
-def _publish_history(lake: Lake, history: int) -> None:
+def _publish_history(lake: FolderLake, history: int) -> None:
     """Windows of batches 1 … ``history``, in each of which the state of one table changes."""
     before, compacted = state.published(lake, FEED), max(0, history - ONE_BY_ONE)
     rows: dict[str, list[dict[str, object]]] = {}
@@ -201,7 +201,7 @@ def targets(result: HistoryResult) -> list[Target]:
     ]
 
 
-def main(lake: Lake, history: int = HISTORY) -> list[Target]:
+def main(lake: FolderLake, history: int = HISTORY) -> list[Target]:
     """Measure and print."""
     result = measure(lake, history)
     print(report(result), flush=True)

@@ -12,8 +12,8 @@ from bench.made import Made
 from bench.place import as_users_run_it
 from bench.report import Target, table
 from bench.sustained import PARTITIONS, TABLES, feed_run, kafka_messages
-from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.loop import FailedRound, Round, rounds
 from ticdc_local.broker import Broker
 
@@ -70,9 +70,8 @@ class LoopResult:
         return median(self.lags[-third:]) / median(self.lags[third : 2 * third]) if third else 1.0
 
 
-def measure(lake: Lake, rate: int, seconds: int) -> LoopResult:
+def measure(lake: FolderLake, rate: int, seconds: int) -> LoopResult:
     """Carry a changefeed of this rate for so long, and until all of it is published."""
-    assert lake.root is not None
     with Broker(lake.root / FEED / "kafka") as broker:
         broker.create_topic(FEED, PARTITIONS)
         run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, FEED, TABLES)
@@ -96,9 +95,8 @@ def _until_published(run: Run, changefeed: Changefeed, writer: threading.Thread)
             return
 
 
-def heap_by_round(lake: Lake) -> dict[int, float]:
+def heap_by_round(lake: FolderLake) -> dict[int, float]:
     """Live heap after rounds of small windows, one after the other."""
-    assert lake.root is not None
     with Broker(lake.root / "heap" / "kafka") as broker:
         broker.create_topic("heap", PARTITIONS)
         run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, "heap", TABLES)
@@ -114,7 +112,7 @@ def heap_by_round(lake: Lake) -> dict[int, float]:
         return found
 
 
-def live_heap(lake: Lake) -> float:
+def live_heap(lake: FolderLake) -> float:
     """MB of the JVM's heap that are in use after a collection."""
     jvm = lake.spark.sparkContext._jvm
     assert jvm is not None
@@ -133,7 +131,7 @@ def report(result: LoopResult) -> str:
     return table(f"loop: a round every {EVERY_SECONDS:g} s, {TABLES} tables", heads, [(*line, *lags)])
 
 
-def main(lake: Lake, seconds: int) -> list[Target]:
+def main(lake: FolderLake, seconds: int) -> list[Target]:
     """Measure and print."""
     with as_users_run_it(lake.spark):
         result = measure(lake, RATE, seconds)

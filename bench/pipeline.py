@@ -26,7 +26,8 @@ from bench.made import Made
 from bench.report import Target, table
 from bench.sustained import feed_run, kafka_messages
 from ticdc_lakehouse.bronze import landing
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_local.broker import Broker
 
 CASES = ((1, 10), (4, 10), (50, 10), (4, 40))
@@ -59,9 +60,8 @@ class PipelineResult:
         return sum(self.bare.values()) / sum(self.layers.values())
 
 
-def measure(lake: Lake, rows: int, tables: int, columns: int) -> PipelineResult:
+def measure(lake: FolderLake, rows: int, tables: int, columns: int) -> PipelineResult:
     """Time one case, in a feed, a topic and a broker of its own."""
-    assert lake.root is not None
     feed, before = f"pipeline_{tables}_{columns}", 0
     case = Case(feed=feed, changes=rows, tables=tables, columns=columns)
     layers: dict[str, float] = {}
@@ -91,7 +91,7 @@ def _seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def copy(lake: Lake, made: Made, servers: str, partitions: int) -> None:
+def copy(lake: FolderLake, made: Made, servers: str, partitions: int) -> None:
     """One batch's messages from a topic of so many partitions into a Delta table."""
     each = -(-made.messages // partitions) + 1
     if made.messages % partitions:
@@ -102,7 +102,7 @@ def copy(lake: Lake, made: Made, servers: str, partitions: int) -> None:
     messages.write.format("delta").mode("append").save(_folder(lake, f"{made.feed}_copy"))
 
 
-def pass_through(lake: Lake, made: Made) -> None:
+def pass_through(lake: FolderLake, made: Made) -> None:
     """One batch of bronze through Python workers that hand every batch back, into a Delta table."""
     messages = lake.spark.table(lake.table(Layer.BRONZE, landing.messages_table(made.feed)))
     read = messages.where(F.col("batch") == made.batch).drop("headers", "ingest_time")
@@ -110,8 +110,7 @@ def pass_through(lake: Lake, made: Made) -> None:
     passed.write.format("delta").mode("append").save(_folder(lake, f"{made.feed}_arrow"))
 
 
-def _folder(lake: Lake, name: str) -> str:
-    assert lake.root is not None
+def _folder(lake: FolderLake, name: str) -> str:
     return str(lake.root / "bare" / name)
 
 
@@ -145,7 +144,7 @@ def report(results: list[PipelineResult]) -> str:
     return table(f"pipeline: {results[0].rows:,} changes from Kafka to published, seconds", heads, lines)
 
 
-def main(lake: Lake, rows: int, cases: tuple[tuple[int, int], ...] = CASES) -> list[Target]:
+def main(lake: FolderLake, rows: int, cases: tuple[tuple[int, int], ...] = CASES) -> list[Target]:
     """Measure and print: each case's target once it is measured, the table at the end."""
     results = []
     for tables, columns in cases:

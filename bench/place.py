@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_local.session import SETTINGS, local_session
 
 _PROCESSES = Path("/proc")
@@ -38,11 +39,11 @@ def as_users_run_it(spark: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def temporary_lake() -> Iterator[Lake]:
+def temporary_lake() -> Iterator[FolderLake]:
     """A lake that is gone afterwards, with its session: a process has one."""
     with tempfile.TemporaryDirectory(prefix="ticdc-lake-bench-") as folder:
         root = Path(folder)
-        lake = Lake(
+        lake = FolderLake(
             spark=local_session(root, app_name="bench"),
             catalog="spark_catalog",
             schemas={layer: layer.value for layer in Layer},

@@ -26,7 +26,8 @@ from bench.recorded import recorded
 from bench.report import Target, table
 from bench.timing import Times, interleaved, wall
 from ticdc_lakehouse.bronze import landing
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.silver import decode_stream, events_table
 
 MESSAGES = 1_000_000
@@ -66,7 +67,7 @@ class SilverResult:
         return self.cpu[base].middle / self.cpu["silver"].middle
 
 
-def measure(lake: Lake, protocol: str, rows: int, repetitions: int = REPETITIONS) -> SilverResult:
+def measure(lake: FolderLake, protocol: str, rows: int, repetitions: int = REPETITIONS) -> SilverResult:
     """Run all contestants over one made bronze table, interleaved, after a short run of each to warm up."""
     warm = Made(feed=f"warm_{protocol}", protocol=protocol, rows=min(rows, _WARM_UP))
     real = Made(feed=f"bench_{protocol}", protocol=protocol, rows=rows)
@@ -78,7 +79,7 @@ def measure(lake: Lake, protocol: str, rows: int, repetitions: int = REPETITIONS
     return SilverResult(protocol=protocol, rows=rows, wall=timed["wall"], cpu=timed["cpu"])
 
 
-def _contestants(lake: Lake, made: Made) -> dict[str, Callable[[], object]]:
+def _contestants(lake: FolderLake, made: Made) -> dict[str, Callable[[], object]]:
     names: dict[str, Callable[[DataFrame], DataFrame]] = {"copy": _copied, "mapInArrow": _passed_through}
     if made.protocol == "canal_json":
         names["from_json"] = _typed
@@ -90,14 +91,14 @@ def _contestants(lake: Lake, made: Made) -> dict[str, Callable[[], object]]:
     return {**found, "silver": partial(_silver, lake, made, decoding)}
 
 
-def _silver(lake: Lake, made: Made, decoding: decode_stream.Decoding) -> None:
+def _silver(lake: FolderLake, made: Made, decoding: decode_stream.Decoding) -> None:
     done = decode_stream.decode(lake, decoding)
     if (done.events, done.quarantined) != (made.rows + 1, 0):
         raise RuntimeError(f"expected {made.rows + 1} events, found {done}")
     _forget(lake, events_table.table_name(made.feed), f"silver_{made.feed}")
 
 
-def _stream(lake: Lake, made: Made, name: str, change: Callable[[DataFrame], DataFrame]) -> None:
+def _stream(lake: FolderLake, made: Made, name: str, change: Callable[[DataFrame], DataFrame]) -> None:
     out, stream = f"{made.feed}_{name}".lower(), f"{name}_{made.feed}"
     messages = lake.spark.readStream.table(lake.table(Layer.BRONZE, landing.messages_table(made.feed)))
     target = str(_folder(lake, out))
@@ -106,15 +107,14 @@ def _stream(lake: Lake, made: Made, name: str, change: Callable[[DataFrame], Dat
     _forget(lake, out, stream)
 
 
-def _forget(lake: Lake, name: str, stream: str) -> None:
+def _forget(lake: FolderLake, name: str, stream: str) -> None:
     """Drop a table and its stream's checkpoint, so that the next repetition begins anew."""
     lake.spark.sql(f"DROP TABLE IF EXISTS {lake.table(Layer.SILVER, name)}")
     for folder in (_folder(lake, name), Path(lake.checkpoint(stream))):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _folder(lake: Lake, name: str) -> Path:
-    assert lake.root is not None
+def _folder(lake: FolderLake, name: str) -> Path:
     return lake.root / Layer.SILVER / name
 
 
@@ -186,7 +186,7 @@ def report(result: SilverResult) -> str:
     return table(f"silver: {result.rows:,} row changes in {result.protocol}", heads, lines)
 
 
-def main(lake: Lake, rows: int = MESSAGES, protocols: tuple[str, ...] = ("canal_json", "craft")) -> list[Target]:
+def main(lake: FolderLake, rows: int = MESSAGES, protocols: tuple[str, ...] = ("canal_json", "craft")) -> list[Target]:
     """Measure and print."""
     found: list[Target] = []
     for protocol in protocols:

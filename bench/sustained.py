@@ -15,8 +15,8 @@ from bench.report import Target, table
 from bench.wide import COLUMNS, create_statement
 from ticdc_codec.event import Resolved
 from ticdc_codec.protocols import protocol_named
-from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_local.broker import Broker, KafkaMessage
 from ticdc_local.feed_file import write_feed_file
 from ticdc_local.runner.dbutils import Secrets
@@ -43,9 +43,8 @@ class SustainedResult:
         return self.rows / sum(self.seconds.values())
 
 
-def measure(lake: Lake, rows: int) -> SustainedResult:
+def measure(lake: FolderLake, rows: int) -> SustainedResult:
     """A first batch fills the tables (and warms up), a second one changes every row: that is timed."""
-    assert lake.root is not None
     with Broker(lake.root / FEED / "kafka") as broker:
         broker.create_topic(FEED, PARTITIONS)
         run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, FEED, TABLES)
@@ -100,7 +99,7 @@ def report(result: SustainedResult) -> str:
     return table(title, ("layer", "seconds", "changes/s"), [*lines, ("all", f"{total:.1f}", f"{result.rate:,.0f}")])
 
 
-def main(lake: Lake, rows: int) -> list[Target]:
+def main(lake: FolderLake, rows: int) -> list[Target]:
     """Measure and print."""
     result = measure(lake, rows)
     print(report(result), flush=True)

@@ -1,47 +1,29 @@
-"""Where tables lie: Unity Catalog's own storage on Databricks, a folder of Delta tables on a laptop."""
+"""The tables of a lake, as the layers' code sees them, and where they lie: here in Unity Catalog's own storage, on a
+laptop in a folder (`folder_lake`)."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from threading import Lock
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
+from typing import Any, ClassVar, Protocol
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.planning.naming import renaming_name
-from ticdc_lakehouse.session_settings import set_if_allowed, setting_of
+from ticdc_lakehouse.session_settings import is_connect, set_if_allowed
 from ticdc_lakehouse.sql.text import literal, quoted
 
 VERSION = version("ticdc-lakehouse")
 """The version of this package: views that another one made are made anew (`Lake.has_current_view`)."""
 _MADE_BY = "ticdc_lake.version"
 """Property of a view: the version that made it."""
-USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-"""Session setting: what commits of the session carry as ``userMetadata``."""
-_LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
-"""Session setting: Delta sets it to the version of the session's newest commit, of any table."""
-
-_FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
-"""A session to the idle sessions that were made from it."""
-_COPIED: WeakKeyDictionary[SparkSession, Mapping[str, str]] = WeakKeyDictionary()
-"""Such a session to its latest settings: reading all settings of a session takes 200 calls of Java."""
-_ABANDONED_AFTER_SECONDS = 60
-"""Age from which on a folder whose table has no commit is that of a run that was killed, if no run is creating it:
-somebody else may be, without `Lake.creating`."""
-_LOCK = Lock()
 _CURRENT_VIEWS: set[tuple[str, str]] = set()
 """Views that this process knows, with the version that made them: a loop does not ask in every round."""
 
@@ -54,16 +36,6 @@ class Layer(StrEnum):
     LIVE = "live"
     GOLD = "gold"
     OPS = "ops"
-
-
-def holds_table(folder: Path) -> bool:
-    """True if a Delta table lies in a folder: its log has a commit. The log of one that is being created has none yet,
-    nor has it if the run that created it was killed."""
-    try:
-        with os.scandir(folder / "_delta_log") as entries:  # a log has a file for each commit, and one is enough
-            return any(entry.name.endswith(".json") for entry in entries)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
 
 
 Values = Mapping[str, Any]
@@ -102,8 +74,8 @@ class Lake:
     """Each layer's schema name; a bundle in development mode prefixes them."""
     checkpoints: str
     """Folder of the streams' checkpoints (a volume on Databricks)."""
-    root: Path | None = None
-    """Folder of the tables on a laptop, as ``<root>/<layer>/<table>``; None where the catalog stores them."""
+    on_databricks: ClassVar[bool] = True
+    """True if the tables have tags and privileges, the bundle makes the schemas, and no lock keeps a second run out."""
 
     def table(self, layer: Layer, name: str) -> str:
         """Returns the quoted three-part name of a table or view: of ``name`` in the layer's schema, of ``part.name`` in
@@ -124,18 +96,20 @@ class Lake:
                 self._make_schema(layer, part)
 
     def _make_schema(self, layer: Layer, part: str) -> None:
-        schema = self.schema(layer, part)
-        if self.root is not None:
-            self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        elif not self._has_schema(layer, part):
+        if not self._has_schema(layer, part):
             raise ConfigError(
-                f"schema {schema}: gold.schema of a feed needs it, and it is missing: add it to the bundle as "
+                f"schema {self.schema(layer, part)}: gold.schema of a feed needs it, and it is missing: add it to the bundle as "
                 "docs/databricks.md shows, and deploy"
             )
 
     def location(self, layer: Layer, name: str) -> str:
         """Returns the LOCATION clause that a new table needs, empty where the catalog stores it."""
-        return "" if self.root is None else f"LOCATION {literal(str(self.root / layer / name))}"
+        return ""
+
+    @property
+    def locks(self) -> Path | None:
+        """The folder of the locks, None where there are none."""
+        return None
 
     def checkpoint(self, stream: str) -> str:
         """Returns the checkpoint folder of a stream."""
@@ -168,40 +142,21 @@ class Lake:
             )
         return name_sql
 
-    def remove_abandoned(self, layer: Layer, name: str) -> None:
-        """Removes, on a laptop, the folder that a killed run left of a table which it was creating."""
-        if self.root is None or holds_table(folder := self.root / layer / name) or not folder.is_dir():
-            return
-        with _locked(self.root / "locks" / layer / name, wait=False) as is_free:
-            if is_free and _last_change(folder) < time.time() - _ABANDONED_AFTER_SECONDS:
-                shutil.rmtree(folder, ignore_errors=True)
+    def creating(self, layer: Layer, name: str) -> AbstractContextManager[None]:
+        """Lets one run at a time create a table of this name, or rename one to it, where the catalog does not see to
+        it."""
+        return nullcontext()
 
-    def uncommitted(self, layer: Layer) -> list[str]:
-        """Returns, on a laptop, the names of folders whose tables have no commit, as killed runs leave them."""
-        folders = [] if self.root is None else (self.root / layer).glob("*")
-        return sorted(folder.name for folder in folders if not holds_table(folder))
-
-    @contextmanager
-    def creating(self, layer: Layer, name: str) -> Iterator[None]:
-        """Lets, on a laptop, one run at a time create a table of this name, or rename one to it, and removes the folder
-        that a killed run left. Delta creates no table in a folder that has files."""
-        if self.root is None or holds_table(folder := self.root / layer / name):
-            yield
-            return
-        with _locked(self.root / "locks" / layer / name, wait=True):
-            if not holds_table(folder):
-                shutil.rmtree(folder, ignore_errors=True)
-            yield
+    def remove_abandoned(self, layer: Layer) -> None:
+        """Removes what killed runs left of tables which they were creating, where the catalog does not see to it."""
 
     def drop(self, layer: Layer, name: str) -> None:
-        """Drops a Delta table with its files, also a table in a folder."""
+        """Drops a Delta table with its files."""
         self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, name)}")
-        if self.root is not None:
-            shutil.rmtree(self.root / layer / name, ignore_errors=True)
 
     def history(self, table: str, limit: int | None = None) -> DataFrame:
         """Returns the Delta versions of a table, named as ``table`` returns it, the newest first."""
-        if _is_connect(self.spark):  # there Delta's Python API needs a plugin of the server
+        if is_connect(self.spark):  # there Delta's Python API needs a plugin of the server
             return self.spark.sql(f"DESCRIBE HISTORY {table}{'' if limit is None else f' LIMIT {limit}'}")
         return DeltaTable.forName(self.spark, table).history(limit)
 
@@ -216,40 +171,6 @@ class Lake:
         newest = self.history(table, 1).collect()
         later = newest[0]["version"] - since
         return newest[:later] if later < 2 else self.history(table, later).collect()
-
-    def committing(self, metadata: str, settings: Mapping[str, str]) -> Lake:
-        """Returns this lake in a session of its own with these ``settings``, whose commits carry ``metadata`` as
-        ``userMetadata`` in the tables' histories: threads that commit different metadata share no setting. ``release``
-        returns the session."""
-        with _LOCK:
-            free = _FREE_SESSIONS.setdefault(self.spark, [])
-            session = free.pop() if free else _another_session(self.spark)
-            copied = _COPIED.get(session)
-            _COPIED[session] = settings
-        if copied is None:
-            copied = session.conf.getAll
-        for name, value in settings.items():
-            if copied.get(name) != value and session.conf.isModifiable(name):
-                set_if_allowed(session, name, value)
-        session.conf.set(USER_METADATA, metadata)
-        return replace(self, spark=session)
-
-    def release(self, committing: Lake) -> None:
-        """Takes back the session of a lake that ``committing`` returned, once nothing uses it. Delta remembers
-        tables with the sessions that read them, so a session for each window would fill the heap."""
-        with _LOCK:
-            _FREE_SESSIONS.setdefault(self.spark, []).append(committing.spark)
-
-    def committed(self, commit: Callable[[], object]) -> int | None:
-        """Runs what commits to one table in this session; returns the version of the commit, None if it made none or
-        Delta does not say. Nothing else may commit in the session meanwhile."""
-        set_if_allowed(self.spark, _LAST_COMMIT, None)
-        stays = setting_of(self.spark, _LAST_COMMIT) is not None  # of a commit before: the session may not unset it
-        commit()
-        if stays:
-            return None
-        version = setting_of(self.spark, _LAST_COMMIT)
-        return None if version is None else int(version)
 
     def property(self, layer: Layer, name: str, key: str) -> str | None:
         """Returns a table's property, None if it has none of that name."""
@@ -268,9 +189,9 @@ class Lake:
         return [f"{part}.{name}" for name in names] if part else names
 
     def leave_names(self, layer: Layer, renames: Mapping[str, str]) -> dict[str, str]:
-        """Renames Delta tables, old name to new one; on a laptop a table's folder has its name. Names may change
-        places: tables whose new name another one had get a name in between. Returns these, with the names that they are
-        to take once all have left theirs (``take_names``)."""
+        """Renames Delta tables, old name to new one. Names may change places: tables whose new name another one had get
+        a name in between. Returns these, with the names that they are to take once all have left theirs
+        (``take_names``)."""
         leaving = {old: renaming_name(old) if new in renames else new for old, new in renames.items()}
         for old, new in leaving.items():
             self._rename_one(layer, old, new)
@@ -291,18 +212,7 @@ class Lake:
             self._rename_one(layer, old, new)
 
     def _rename_one(self, layer: Layer, old: str, new: str) -> None:
-        if self.root is None:
-            self.spark.sql(f"ALTER TABLE {self.table(layer, old)} RENAME TO {self.table(layer, new)}")
-            return
-        self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # only of the catalog: the folder stays
-        with self.creating(layer, new):
-            (self.root / layer / old).rename(self.root / layer / new)
-        self._forget_folders()
-        self._register_table(layer, new)
-
-    def _forget_folders(self) -> None:
-        """Clears what Delta remembers by folder: another table may use the folder soon."""
-        self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+        self.spark.sql(f"ALTER TABLE {self.table(layer, old)} RENAME TO {self.table(layer, new)}")
 
     def view(self, layer: Layer, name: str, columns: str, query: str, *, comment: str) -> None:
         """Creates or replaces a view. ``columns`` is the SQL list of all its columns, with their comments."""
@@ -331,56 +241,11 @@ class Lake:
             self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
 
     def register(self) -> None:
-        """Prepares the session. On a laptop: creates the schemas and registers every Delta table found under ``root``
-        with the session's catalog."""
+        """Prepares the session."""
         # Else Spark puts settings and environment variables in place of ${…}, also within the quotes of a name.
         set_if_allowed(self.spark, "spark.sql.variable.substitute", "false")
         # Else TIMESTAMP may mean a time without zone, in tables that others have made with one.
         set_if_allowed(self.spark, "spark.sql.timestampType", "TIMESTAMP_LTZ")
-        if self.root is None:
-            return
-        for layer in self.schemas:
-            names = sorted(folder.name for folder in (self.root / layer).glob("*") if holds_table(folder))
-            for part in sorted({"", *(name.rpartition(".")[0] for name in names)}):
-                self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema(layer, part)}")
-            for name in names:
-                self._register_table(layer, name)
-
-    def _register_table(self, layer: Layer, name: str) -> None:
-        self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {self.location(layer, name)}")
-
-
-def _last_change(folder: Path) -> float:
-    """Returns when something in a folder was last written, in seconds; the current time, if something goes away
-    meanwhile."""
-    try:
-        return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
-    except FileNotFoundError:
-        return time.time()
-
-
-@contextmanager
-def _locked(path: Path, *, wait: bool) -> Iterator[bool]:
-    """Holds the lock of a file, once no other run does. Yields False if one does and this one is not to ``wait``. The
-    operating system releases it when a process dies."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            is_held = True
-        except BlockingIOError:
-            is_held = False
-        yield is_held
-
-
-def _another_session(spark: SparkSession) -> SparkSession:
-    """Returns a session with settings of its own."""
-    return spark.cloneSession() if _is_connect(spark) else spark.newSession()  # type: ignore[attr-defined]
-
-
-def _is_connect(spark: SparkSession) -> bool:
-    """True if the session is a client of Spark Connect, as on serverless compute and in standard access mode."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def _aware(value: object) -> object:

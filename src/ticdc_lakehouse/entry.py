@@ -84,7 +84,7 @@ class Run:
             feed=self.feed.name,
             kafka_options={
                 **self.feed.kafka_options,
-                **security_options(self.feed, self.secret, on_databricks=self.lake.root is None),
+                **security_options(self.feed, self.secret, on_databricks=self.lake.on_databricks),
             },
             starting_offsets=self.feed.starting_offsets,
             servers_place=self.feed.servers_place,

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.session_settings import setting_of
 
 ROOT_CONF = "spark.ticdc_lake.root"
@@ -24,13 +25,11 @@ LARGEST = 2**63 - 1
 def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
     """Returns the lake that job parameters describe, with its tables registered where the catalog forgets them."""
     root = setting_of(spark, ROOT_CONF)
-    lake = Lake(
-        spark=spark,
-        catalog=given(parameters, "catalog"),
-        schemas={layer: given(parameters, f"{layer}_schema") for layer in Layer},
-        checkpoints=given(parameters, "checkpoint_root"),
-        root=Path(root) if root else None,
-    )
+    catalog, checkpoints = given(parameters, "catalog"), given(parameters, "checkpoint_root")
+    schemas = {layer: given(parameters, f"{layer}_schema") for layer in Layer}
+    lake = Lake(spark=spark, catalog=catalog, schemas=schemas, checkpoints=checkpoints)
+    if root:
+        lake = FolderLake(spark=spark, catalog=catalog, schemas=schemas, checkpoints=checkpoints, root=Path(root))
     lake.register()
     return lake
 

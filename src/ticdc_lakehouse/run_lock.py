@@ -56,10 +56,10 @@ def exclusive_run(lake: Lake, feed: str, layer: Layer) -> Iterator[None]:
     one run (``max_concurrent_runs: 1``), and gold publishes only on top of the state that it began from.
     """
     with RUNS.at_work():
-        if lake.root is None:
+        folder = lake.locks
+        if folder is None:
             yield
             return
-        folder = lake.root / "locks"
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder / f"{feed}.{layer}", f"feed {feed}: {layer}"):
             yield

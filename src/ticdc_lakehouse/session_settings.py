@@ -20,6 +20,11 @@ _REFUSED = {"CONFIG_NOT_AVAILABLE", "CANNOT_MODIFY_CONFIG", "CANNOT_MODIFY_STATI
 """Error conditions of a setting that the session does not have, or may not change."""
 
 
+def is_connect(spark: SparkSession) -> bool:
+    """True if the session is a client of Spark Connect, as on serverless compute and in standard access mode."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
 def setting_of(spark: SparkSession, name: str) -> str | None:
     """Returns a setting's value; None where it is not set, or not readable."""
     with _unless_refused():

@@ -9,6 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.planning.published_state import TableState
@@ -97,7 +98,7 @@ def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict
 def verdict(run: Run, answer: Answer, time_zone: str, seen: _Rows) -> Verdict:
     """Compares gold with the answer at its watermark. ``seen`` keeps the rows of each table and version, for the next
     call."""
-    assert run.lake.root is not None
+    assert isinstance(run.lake, FolderLake)
     current = published(DeltaReader(run.lake.root), run.feed.name)
     eventual = run.feed.gold.mode is Mode.EVENTUAL
     newest = eventual or current.tso == answer.watermark  # which is read faster than an earlier one

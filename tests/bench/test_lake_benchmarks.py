@@ -8,14 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench import fixed_cost, gold, history, large_table, pipeline, silver, tables
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.folder_lake import FolderLake
 
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture
-def lake(spark: SparkSession, lake_root: Path) -> Lake:
-    made = Lake(
+def lake(spark: SparkSession, lake_root: Path) -> FolderLake:
+    made = FolderLake(
         spark=spark,
         catalog="spark_catalog",
         schemas={layer: f"bench_{layer}" for layer in Layer},
@@ -26,38 +27,38 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
     return made
 
 
-def test_gold_does_what_bare_merges_do(lake: Lake) -> None:
+def test_gold_does_what_bare_merges_do(lake: FolderLake) -> None:
     result = gold.measure(lake, gold.Case(feed="gold", changes=100, spread=2, windows=1), bare=True)
     assert "1 of 100 " in gold.report([result])
     assert "| 200 " in gold.report([result])
 
 
-def test_every_contestant_of_silver_runs(lake: Lake) -> None:
+def test_every_contestant_of_silver_runs(lake: FolderLake) -> None:
     result = silver.measure(lake, "canal_json", 100, repetitions=1)
     assert [*result.wall] == ["copy", "mapInArrow", "from_json", "no decoding", "silver"]
     assert [target.bound for target in silver.targets(result)] == [0.6, 2.0]
 
 
-def test_tables_are_scanned_and_typed_whatever_their_number(lake: Lake) -> None:
+def test_tables_are_scanned_and_typed_whatever_their_number(lake: FolderLake) -> None:
     result = tables.measure(lake, 60, cases=(1, 3), repetitions=1)
     assert [*result.cpu] == [1, 3]
     assert "| 3 " in tables.report(result)
 
 
-def test_fixed_cost_counts_jobs(lake: Lake) -> None:
+def test_fixed_cost_counts_jobs(lake: FolderLake) -> None:
     (costs,) = fixed_cost.measure(lake, rounds=1, warm_up=0)
     assert [*costs] == ["bronze", "silver", "gold", "copy", "mapInArrow", "MERGEs"]
     assert all(cost.jobs > 0 for cost in costs.values())
     assert all(cost.executions > 0 for cost in costs.values())
 
 
-def test_pipeline_does_what_its_bare_parts_do(lake: Lake) -> None:
+def test_pipeline_does_what_its_bare_parts_do(lake: FolderLake) -> None:
     result = pipeline.measure(lake, 80, tables=2, columns=12)
     assert [*result.bare] == ["copy", "mapInArrow", "MERGE"]
     assert "| 12 " in pipeline.report([result])
 
 
-def test_a_lake_with_a_history_takes_the_same_windows(lake: Lake) -> None:
+def test_a_lake_with_a_history_takes_the_same_windows(lake: FolderLake) -> None:
     result = history.measure(lake, history=3, rounds=2)
     assert {what: [len(taken) for taken in times.values()] for what, times in result.seconds.items()} == {
         "state read": [2, 2],
@@ -69,7 +70,7 @@ def test_a_lake_with_a_history_takes_the_same_windows(lake: Lake) -> None:
     assert "after 3 windows" in history.report(result)
 
 
-def test_a_small_change_to_a_large_table_reads_the_files_of_its_keys(lake: Lake) -> None:
+def test_a_small_change_to_a_large_table_reads_the_files_of_its_keys(lake: FolderLake) -> None:
     result = large_table.measure(lake, 100_000)
     assert result.files == 100
     assert len(result.scans) >= 2, "one for the files with matches, one to rewrite them"

@@ -24,6 +24,7 @@ from ticdc_codec.tso import Tso, first_of, milliseconds
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold import windows
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.windows import Applied
@@ -94,12 +95,17 @@ def ddl(commit_ts: int, query: str, database: str, table: str | None = None, kin
     )
 
 
-def lake_in(spark: SparkSession, folder: Path, name: str) -> Lake:
+def lake_in(spark: SparkSession, folder: Path, name: str) -> FolderLake:
     """A lake in a folder; schemas of its own keep it apart from the other lakes of the session."""
     schemas = {layer: f"{name}_{layer}" for layer in Layer}
-    return Lake(
+    return FolderLake(
         spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints=str(folder / "checkpoints"), root=folder
     )
+
+
+def as_on_databricks(lake: Lake) -> Lake:
+    """A lake whose tables the catalog stores, and that no lock guards."""
+    return Lake(spark=lake.spark, catalog=lake.catalog, schemas=lake.schemas, checkpoints=lake.checkpoints)
 
 
 @cache

@@ -28,6 +28,7 @@ from ticdc_codec.protocols import Decoder
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, KafkaMessage, recorded_messages
 from ticdc_local.runner.dbutils import Secrets
@@ -139,7 +140,7 @@ def _mistakes(folder: Path, stream: RecordedStream, messages: list[KafkaMessage]
     """What the lake has that is not right."""
     spark = local_session(folder)
     # Schemas of its own: a test's session knows other lakes too.
-    lake = Lake(
+    lake = FolderLake(
         spark=spark,
         catalog="spark_catalog",
         schemas={layer: f"{FEED}_{layer}" for layer in Layer},

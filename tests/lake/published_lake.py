@@ -9,7 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.commit_sessions import USER_METADATA
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold import views, windows
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
@@ -38,7 +40,7 @@ def published_lake(
 ) -> Lake:
     """A lake with these rows at a watermark; a table to the MySQL texts of its rows."""
     schemas = {layer: f"{config.feed}_{layer}" for layer in Layer}
-    lake = Lake(
+    lake = FolderLake(
         spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints=str(folder / "checkpoints"), root=folder
     )
     lake.register()

@@ -13,6 +13,7 @@ import pytest
 from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.schema.script import tables_from_sql
@@ -32,7 +33,8 @@ def create_live(lake: Lake, name: str) -> None:
 
 
 def lake_of(spark: SparkSession, layer: Layer, root: Path) -> Lake:
-    lake = Lake(spark=spark, catalog="spark_catalog", schemas={layer: f"creating_{layer}"}, checkpoints="", root=root)
+    schemas = {layer: f"creating_{layer}"}
+    lake = FolderLake(spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints="", root=root)
     lake.register()
     return lake
 

@@ -13,6 +13,7 @@ import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold import state, state_tables
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.state import COMPLETE_EVERY, commit_window, published
@@ -30,7 +31,7 @@ FEED = "shop"
 
 def lake_of(session: SparkSession, root: Path, name: str) -> Lake:
     schemas = {layer: f"{name}_{layer}".lower() for layer in Layer}
-    return Lake(spark=session, catalog="spark_catalog", schemas=schemas, checkpoints="", root=root)
+    return FolderLake(spark=session, catalog="spark_catalog", schemas=schemas, checkpoints="", root=root)
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from changefeed import Changefeed, Source, at
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
-from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.commit_sessions import USER_METADATA
 from ticdc_lakehouse.gold import staging, table_execution, views, windows
 from ticdc_lakehouse.gold.live_commits import Commits, restore
 from ticdc_lakehouse.gold.run import GoldRun
@@ -71,7 +72,7 @@ def test_a_new_table_that_another_run_made_anew_is_not_published(
         create(lake, name, *others, **named)
 
     def run_without_lock(*arguments: Any, **named: Any) -> GoldRun:
-        return replace(gold_run(*arguments, **named), lake=replace(feed.lake, root=None))
+        return replace(gold_run(*arguments, **named), lake=as_on_databricks(feed.lake))
 
     with monkeypatch.context() as patch:
         patch.setattr(table_execution, "create_live_table", create_and_lose)
@@ -121,7 +122,7 @@ def test_what_another_run_has_staged_stays_for_a_day(feed: Changefeed, tmp_path:
     names = {"dead": f"{int(time.time()) - 100_000}_x", "alive": f"{int(time.time())}_x", "of an earlier build": "x"}
     for name in names.values():
         (tmp_path / name).mkdir()
-    lake = replace(feed.lake, root=None)
+    lake = as_on_databricks(feed.lake)
     staging._remove_abandoned(lake, tmp_path)
     assert [folder.name for folder in tmp_path.glob("*x")] == [names["alive"]]
     staging._remove_abandoned(feed.lake, tmp_path)

@@ -117,7 +117,7 @@ def test_each_database_has_schemas_of_its_own(parted: Changefeed) -> None:
 
 def test_schemas_that_are_missing_or_changed_are_refused(parted: Changefeed) -> None:
     with pytest.raises(ConfigError, match=r"schema `spark_catalog`.`parted_silver_new`: gold.schema .* add it to the"):
-        replace(parted.lake, root=None).make_schemas(["shop.sales", "new.orders"])
+        as_on_databricks(parted.lake).make_schemas(["shop.sales", "new.orders"])
     parted.described = {"gold": {"schema": "{feed}"}}
     with pytest.raises(ConfigError, match=r"gold.schema: table shop.sales was published with 'shop'"):
         parted.apply()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ticdc_lakehouse.catalog import holds_table
+from ticdc_lakehouse.folder_lake import holds_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -85,8 +85,8 @@ def _files(lake: Lake, name: str) -> int:
 
 
 def _place(lake: Lake, name: str) -> tuple[str, str]:
-    return str(lake.root), lake.table(Layer.LIVE, name)
+    return lake.checkpoints, lake.table(Layer.LIVE, name)
 
 
 _files_of: dict[tuple[str, str], tuple[int, int]] = {}
-"""(lake, table) to its files and the MERGEs since this process asked first."""
+"""(checkpoints of the lake, table) to its files and the MERGEs since this process asked first."""

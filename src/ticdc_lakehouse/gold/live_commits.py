@@ -15,7 +15,8 @@ import orjson
 from pyspark.sql import Row
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.commit_sessions import USER_METADATA, committing, release
 
 UPKEEP = (
     "OPTIMIZE",
@@ -54,14 +55,14 @@ class Commits:
             own = self._lakes.get(get_ident())
             if own is None:
                 self._settings = self._settings or self.lake.spark.conf.getAll
-                own = self._lakes[get_ident()] = self.lake.committing(metadata, self._settings)
+                own = self._lakes[get_ident()] = committing(self.lake, metadata, self._settings)
         own.spark.conf.set(USER_METADATA, metadata)
         return own
 
     def close(self) -> None:
         """Releases the sessions; nothing commits in them any more."""
         for lake in self._lakes.values():
-            self.lake.release(lake)
+            release(self.lake, lake)
         self._lakes.clear()
 
 

@@ -138,7 +138,7 @@ def create_live_table(
             typed = rows.select(*(F.col(quoted(c.name)).cast(c.spark_type).alias(c.name) for c in columns))
             with temporary_view(lake, commented(typed, columns)) as source:
                 lake.spark.sql(f"{created} USING delta {clauses} {where} AS SELECT * FROM {source}")
-    if lake.root is None:
+    if lake.on_databricks:
         _tag(lake, lake.table(Layer.LIVE, name), config.feed, table)
 
 
@@ -147,7 +147,7 @@ def update_comment(lake: Lake, config: GoldConfig, name: str, table: Table) -> N
     that it is. No row changes."""
     live, columns = lake.table(Layer.LIVE, name), live_columns(table, tombstones=config.mode is Mode.EVENTUAL)
     lake.spark.sql(f"COMMENT ON TABLE {live} IS {_comment_sql(table, columns)}")
-    if lake.root is None:
+    if lake.on_databricks:
         _tag(lake, live, config.feed, table)
 
 
@@ -278,7 +278,7 @@ def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[st
 def _is_abandoned(lake: Lake, name: str) -> bool:
     """True if no run is at work on an unpublished live table. On a laptop the lock says so (`run_lock`). Elsewhere
     another run, a long ``load`` for one, may be about to publish it: it has a day."""
-    if lake.root is not None:
+    if not lake.on_databricks:
         return True
     newest = lake.history(lake.table(Layer.LIVE, name), 1).first()
     assert newest is not None

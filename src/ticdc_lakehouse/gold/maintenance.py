@@ -94,8 +94,7 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
         found = {state.stable_id: _restore(commits, state) for state in before.tables.values() if state.version >= 0}
     for name in unreadable:
         lake.drop(Layer.LIVE, name)
-    for name in lake.uncommitted(Layer.LIVE):
-        lake.remove_abandoned(Layer.LIVE, name)
+    lake.remove_abandoned(Layer.LIVE)
     kept = [each for each in sorted(needed) if lake.exists(Layer.LIVE, live_name(names, each))]
     for each in kept:
         _compact(lake, live_name(names, each), given.get(each, {}), days)

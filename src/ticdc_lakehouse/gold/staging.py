@@ -60,7 +60,7 @@ def _remove_abandoned(lake: Lake, folder: Path) -> None:
     what is older than a day."""
     for staged_files in folder.glob("*"):
         begun = staged_files.name.partition("_")[0]
-        if lake.root is not None or not begun.isdecimal() or int(begun) < time.time() - _ABANDONED_AFTER_SECONDS:
+        if not lake.on_databricks or not begun.isdecimal() or int(begun) < time.time() - _ABANDONED_AFTER_SECONDS:
             shutil.rmtree(staged_files, ignore_errors=True)
 
 

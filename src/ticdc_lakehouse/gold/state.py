@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
+from ticdc_lakehouse.commit_sessions import committed
 from ticdc_lakehouse.gold.state_tables import (
     DEFINITIONS,
     FORMAT,
@@ -234,7 +235,7 @@ def _window_row(identity: Identity, from_tso: int, now: Published, row_changes: 
 def _commit(lake: Lake, identity: Identity, row: Mapping[str, object]) -> None:
     transaction = f"ticdc-lake windows {identity.feed}", identity.number
     try:
-        if lake.committed(lambda: append(lake, WINDOWS, [row], transaction=transaction)) is not None:
+        if committed(lake.spark, lambda: append(lake, WINDOWS, [row], transaction=transaction)) is not None:
             return
     except ConcurrentTransactionException:
         pass

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.commit_sessions import committed
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.eventual import purge
 from ticdc_lakehouse.gold.interrupted_run import ResumePoint, resume
@@ -156,7 +157,7 @@ class TableExecution:
         is its newest one."""
         self._create_if_missing()
         self._read_version()
-        if self.created and self.run.lake.root is None:  # no lock kept another run from making it again
+        if self.created and self.run.lake.on_databricks:  # no lock kept another run from making it again
             own_version(self.run.lake, self.name, -1, self.run.commits.run)
         return self.plan if self.incomplete is None else _done_part(self.plan, self.done, self.incomplete)
 
@@ -228,7 +229,7 @@ class TableExecution:
 
     def _commit(self, lake: Lake, commit: Callable[[], object]) -> None:
         """Calls ``commit``. If its version is the next one, nobody else wrote to the table; else its history tells."""
-        version = lake.committed(commit)
+        version = committed(lake.spark, commit)
         if version == self.version + 1 and not self.written:
             self.version = version
         else:

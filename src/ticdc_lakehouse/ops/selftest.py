@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.commit_sessions import committing, release
 from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold.live_commits import UPKEEP
 from ticdc_lakehouse.gold.live_table import tags_sql
@@ -129,11 +130,11 @@ def _session_settings(env: Environment) -> str:
 
 def _commit_metadata(env: Environment) -> str:
     env.lake.create(Layer.OPS, env.name, "id BIGINT COMMENT 'a number'", comment="Of the selftest")
-    committing = env.lake.committing(_METADATA, env.lake.spark.conf.getAll)
+    own = committing(env.lake, _METADATA, env.lake.spark.conf.getAll)
     try:
-        committing.spark.sql(f"INSERT INTO {env.table} VALUES (1)")
+        own.spark.sql(f"INSERT INTO {env.table} VALUES (1)")
     finally:
-        env.lake.release(committing)
+        release(env.lake, own)
     newest = env.lake.history(env.table, 1).collect()[0]
     _expect(newest["userMetadata"], _METADATA)
     return f"version {newest['version']} has it"
@@ -156,7 +157,7 @@ def _count(env: Environment) -> int:
 
 
 def _kept_grants(env: Environment) -> str:
-    if env.lake.root is not None:
+    if not env.lake.on_databricks:
         raise _NotHereError("a laptop has no privileges")
     if not env.principal:
         raise _NotHereError("parameter principal is empty")
@@ -169,7 +170,7 @@ def _kept_grants(env: Environment) -> str:
 
 
 def _tags(env: Environment) -> str:
-    if env.lake.root is not None:
+    if not env.lake.on_databricks:
         raise _NotHereError("a laptop has no tags")
     env.lake.spark.sql(
         tags_sql(env.table, "selftest", Table(database="selftest", table="selftest", columns=(), key=()))

@@ -1,0 +1,130 @@
+"""A lake on a laptop: a folder of Delta tables, which a session's catalog forgets and is told again."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.sql.text import literal
+
+_ABANDONED_AFTER_SECONDS = 60
+"""Age from which on a folder whose table has no commit is that of a run that was killed, if no run is creating it:
+somebody else may be, without `FolderLake.creating`."""
+
+
+def holds_table(folder: Path) -> bool:
+    """True if a Delta table lies in a folder: its log has a commit. The log of one that is being created has none yet,
+    nor has it if the run that created it was killed."""
+    try:
+        with os.scandir(folder / "_delta_log") as entries:  # a log has a file for each commit, and one is enough
+            return any(entry.name.endswith(".json") for entry in entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderLake(Lake):
+    """A lake whose tables are folders: ``<root>/<layer>/<table>``."""
+
+    root: Path
+    on_databricks: ClassVar[bool] = False
+
+    def location(self, layer: Layer, name: str) -> str:
+        """Returns the LOCATION clause that a new table needs."""
+        return f"LOCATION {literal(str(self._folder(layer, name)))}"
+
+    @property
+    def locks(self) -> Path:
+        """The folder of the locks, by which one run keeps the others out."""
+        return self.root / "locks"
+
+    @contextmanager
+    def creating(self, layer: Layer, name: str) -> Iterator[None]:
+        """Lets one run at a time create a table of this name, or rename one to it, and removes the folder that a killed
+        run left. Delta creates no table in a folder that has files."""
+        folder = self._folder(layer, name)
+        if holds_table(folder):
+            yield
+            return
+        with _locked(self._lock(layer, name), wait=True):
+            if not holds_table(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+            yield
+
+    def remove_abandoned(self, layer: Layer) -> None:
+        """Removes the folders that killed runs left of tables which they were creating."""
+        for folder in (self.root / layer).glob("*"):
+            if holds_table(folder) or not folder.is_dir():
+                continue
+            with _locked(self._lock(layer, folder.name), wait=False) as is_free:
+                if is_free and _last_change(folder) < time.time() - _ABANDONED_AFTER_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def drop(self, layer: Layer, name: str) -> None:
+        """Drops a Delta table with its folder."""
+        Lake.drop(self, layer, name)
+        shutil.rmtree(self._folder(layer, name), ignore_errors=True)
+
+    def register(self) -> None:
+        """Prepares the session: creates the schemas, and registers every Delta table with the session's catalog."""
+        Lake.register(self)
+        for layer in self.schemas:
+            names = sorted(folder.name for folder in (self.root / layer).glob("*") if holds_table(folder))
+            for part in sorted({"", *(name.rpartition(".")[0] for name in names)}):
+                self._make_schema(layer, part)
+            for name in names:
+                self._register_table(layer, name)
+
+    def _make_schema(self, layer: Layer, part: str) -> None:
+        self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema(layer, part)}")
+
+    def _register_table(self, layer: Layer, name: str) -> None:
+        self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {self.location(layer, name)}")
+
+    def _rename_one(self, layer: Layer, old: str, new: str) -> None:
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # only of the catalog: the folder stays
+        with self.creating(layer, new):
+            self._folder(layer, old).rename(self._folder(layer, new))
+        self._forget_folders()
+        self._register_table(layer, new)
+
+    def _forget_folders(self) -> None:
+        """Clears what Delta remembers by folder: another table may use the folder soon."""
+        self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+
+    def _folder(self, layer: Layer, name: str) -> Path:
+        return self.root / layer / name
+
+    def _lock(self, layer: Layer, name: str) -> Path:
+        return self.locks / layer / name
+
+
+def _last_change(folder: Path) -> float:
+    """Returns when something in a folder was last written, in seconds; the current time, if something goes away
+    meanwhile."""
+    try:
+        return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+    except FileNotFoundError:
+        return time.time()
+
+
+@contextmanager
+def _locked(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Holds the lock of a file, once no other run does. Yields False if one does and this one is not to ``wait``. The
+    operating system releases it when a process dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            is_held = True
+        except BlockingIOError:
+            is_held = False
+        yield is_held
