@@ -13,7 +13,7 @@ from operator import eq
 
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular, rekey
+from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular, with_new_keys
 from ticdc_lakehouse.gold.column_conversion import convert_column
 from ticdc_lakehouse.gold.live_table import (
     Column,
@@ -62,6 +62,8 @@ def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: i
     rows = AlteredRows(query=f"SELECT * FROM {table} VERSION AS OF {version}", columns=stored)
     for effect in step.effects:
         rows = _apply_effect(lake, config, rows, effect, step)
+    if rows.rekeyed:
+        rows = with_new_keys(lake, rows, step, config.time_zone)
     if not rows.same or _adds_and_drops(step.effects):
         replace_rows(lake, table, rows.query, step.table, target)
         return True
@@ -145,7 +147,7 @@ def _apply_effect(lake: Lake, config: GoldConfig, rows: AlteredRows, effect: Eff
         case ColumnConverted(before=before, after=after):
             return convert_column(lake, config, rows, before, by_name(after), step)
         case KeyChanged():
-            return rekey(rows, step, config.time_zone)
+            return replace(rows, rekeyed=True, same=False)
         case RowsRemoved():
             _check_readable(lake, rows.query, effect)
             return rows.where(f"NOT coalesce({partition_condition_sql(effect, config.time_zone)}, false)")

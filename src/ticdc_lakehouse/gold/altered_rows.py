@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.merge import KEY
 from ticdc_lakehouse.planning.steps import AlterRows
@@ -21,12 +22,14 @@ class AlteredRows:
     columns: tuple[str, ...]
     same: bool = True
     """True if no stored value has changed yet: columns without values may have been added, and columns dropped."""
+    rekeyed: bool = False
+    """True if the rows need new keys, once all effects have given them their columns (``with_new_keys``)."""
 
     def select(self, expressions: dict[str, str], *, columns: Sequence[str] | None = None) -> AlteredRows:
         """Returns the rows with other expressions for some of their columns."""
         names = self.columns if columns is None else tuple(columns)
         listed = ", ".join(f"{expressions.get(name, quoted(name))} AS {quoted(name)}" for name in names)
-        return AlteredRows(query=f"SELECT {listed} FROM ({self.query})", columns=names, same=False)
+        return replace(self, query=f"SELECT {listed} FROM ({self.query})", columns=names, same=False)
 
     def where(self, condition: str) -> AlteredRows:
         """Returns the rows for which the condition holds."""
@@ -51,7 +54,12 @@ def assigned(typed: TypedColumn, text: str, time_zone: str) -> dict[str, str]:
     return {typed.name: value, IRREGULAR: f"{lost} {rest}"}
 
 
-def rekey(rows: AlteredRows, step: AlterRows, time_zone: str) -> AlteredRows:
+def with_new_keys(lake: Lake, rows: AlteredRows, step: AlterRows, time_zone: str) -> AlteredRows:
     """Returns the rows with new keys: a row's key is made of the texts of its key columns, as the wire would write
-    it."""
-    return rows.select({KEY: stored_key_sql(step.table, time_zone)})
+    it. Raises ApplyError if there are rows, and these texts are not known."""
+    try:
+        return rows.select({KEY: stored_key_sql(step.table, time_zone)})
+    except ApplyError:
+        if lake.spark.sql(rows.query).head(1):
+            raise
+        return rows

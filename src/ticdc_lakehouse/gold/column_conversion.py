@@ -7,7 +7,7 @@ from dataclasses import replace
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular, rekey
+from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition
@@ -66,6 +66,8 @@ def _convert(
     before = _with_all_digits(before)
     old, new = typed_column(before), typed_column(after)
     text = stored_text_sql(old, zone)
+    if before.type.family is Family.TIMESTAMP and has_session_time(before.type, after.type):
+        text = _local_sql(old, text, zone)
     converted = _converted_sql(before, after, text)
     if after.type.family is Family.TIMESTAMP and has_session_time(before.type, after.type):
         converted = _instant_sql(new, converted, zone)
@@ -76,10 +78,10 @@ def _convert(
         # The key's texts stay as the wire wrote them, but for numbers of ENUM and SET and for digits of moments.
         kept = _more_digits(rows, before, after)
         moved = in_key and (kept is not rows or after.type.elements or not before.sized)
-        return rekey(kept, step, config.time_zone) if moved else kept
+        return replace(kept, rekeyed=True, same=False) if moved else kept
     _check(lake, rows.query, (before, new), text, converted, zone)
     rows = rows.select(assigned(new, converted, zone))
-    return rekey(rows, step, config.time_zone) if in_key else rows
+    return replace(rows, rekeyed=rows.rekeyed or in_key)
 
 
 def _conversion_zone(config: GoldConfig, before: ColumnDefinition, after: ColumnDefinition) -> str:
@@ -95,6 +97,13 @@ def _conversion_zone(config: GoldConfig, before: ColumnDefinition, after: Column
             "the session that ran the DDL: give it as gold.ddl_time_zone, and resume the table"
         )
     return config.ddl_time_zone
+
+
+def _local_sql(timestamp: TypedColumn, text: str, zone: str) -> str:
+    """Returns SQL: the wall-clock time of a TIMESTAMP's text, which Debezium has in UTC, with a Z, where the feed's zone
+    has the time twice."""
+    local = value_text_sql(timestamp, f"try_cast({text} AS TIMESTAMP)", zone)
+    return f"CASE WHEN {text} LIKE '%Z' THEN {local} ELSE {text} END"
 
 
 def _instant_sql(timestamp: TypedColumn, text: str, zone: str) -> str:
