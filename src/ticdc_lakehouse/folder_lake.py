@@ -60,9 +60,10 @@ class FolderLake(Lake):
             yield
 
     def remove_abandoned(self, layer: Layer) -> None:
-        """Removes the folders that killed runs left of tables which they were creating."""
+        """Removes the folders that killed runs left of tables which they were creating: those of names that a run has
+        locked. Other folders are somebody else's."""
         for folder in (self.root / layer).glob("*"):
-            if holds_table(folder) or not folder.is_dir():
+            if holds_table(folder) or not folder.is_dir() or not self._lock(layer, folder.name).exists():
                 continue
             with _locked(self._lock(layer, folder.name), wait=False) as is_free:
                 if is_free and _last_change(folder) < time.time() - _ABANDONED_AFTER_SECONDS:
@@ -85,6 +86,15 @@ class FolderLake(Lake):
 
     def _make_schema(self, layer: Layer, part: str) -> None:
         self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema(layer, part)}")
+
+    def refresh(self) -> None:
+        """Registers what other processes created or renamed since ``register``: a session's catalog is its own."""
+        self._forget_folders()
+        for part in ("", *(folder.name.rpartition(".")[0] for folder in (self.root / Layer.LIVE).glob("*.*"))):
+            for name in self.tables(Layer.LIVE, part):
+                if not holds_table(self._folder(Layer.LIVE, name)):
+                    self.spark.sql(f"DROP TABLE IF EXISTS {self.table(Layer.LIVE, name)}")
+        self.register()
 
     def _register_table(self, layer: Layer, name: str) -> None:
         self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {self.location(layer, name)}")

@@ -25,6 +25,7 @@ from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.error_text import first_line, reported_cause
 from ticdc_lakehouse.gold.maintenance import Maintained, last_maintained
+from ticdc_lakehouse.gold.views import learn_of_others
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.schema.names import texts_of
@@ -105,6 +106,8 @@ class _Feed:
     """True if bronze may have messages that silver has not decoded."""
     known: Published | None = None
     """What gold published last, unless a round failed since: it is not read again while it is the newest."""
+    may_be_outdated: bool = False
+    """True after a failure: perhaps another process changed tables, and this session does not know."""
     failures: int = 0
     """Failures in a row."""
     not_before: float = field(default_factory=time.monotonic)
@@ -112,6 +115,9 @@ class _Feed:
     def round(self) -> Round:
         """Runs the layers once."""
         started = time.monotonic()
+        if self.may_be_outdated:
+            learn_of_others(self.run.lake, self.run.feed.name)
+            self.may_be_outdated = False
         landed = self.run.bronze()
         if self.undecoded or landed.messages:
             self.undecoded = True
@@ -144,7 +150,7 @@ class _Feed:
         except _FAILURES as error:
             _check_java(error)
             self.failures += 1
-            self.known, self.undecoded = None, True
+            self.known, self.undecoded, self.may_be_outdated = None, True, True
             first = max(_LEAST_BETWEEN_TRIES, every_seconds)
             pause = min(LONGEST_PAUSE, first * 2.0 ** min(self.failures, _MOST_DOUBLINGS))
             self.not_before = time.monotonic() + pause
@@ -163,6 +169,7 @@ class _Feed:
             done = self.run.maintain()
         except _FAILURES as error:
             _check_java(error)
+            self.may_be_outdated = True
             self.maintenance_due = datetime.now(UTC) + min(self.maintain_every, _MAINTENANCE_PAUSE)
             return FailedMaintenance(feed=self.run.feed.name, error=error, next_try=self.maintenance_due)
         self.maintenance_due = datetime.now(UTC) + self.maintain_every

@@ -150,7 +150,7 @@ class Changefeed:
         return f"topic-{self.name}"
 
     @property
-    def lake(self) -> Lake:
+    def lake(self) -> FolderLake:
         return lake_in(self.spark, self.folder, self.name)
 
     @property

@@ -98,11 +98,15 @@ def test_a_folder_that_a_killed_run_left_keeps_no_table_from_its_name(
 
 
 def test_maintenance_removes_folders_that_killed_runs_left(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
-    """Not those that a run is creating, or may be."""
+    """Not those that a run is creating, or may be, nor what somebody else put there."""
     feed = Changefeed(spark, broker, tmp_path / "lake")
-    folders = {name: feed.folder / Layer.LIVE / name for name in ("left", "new", "being_created")}
+    names = ("left", "new", "being_created", "copy_of_a_user")
+    folders = {name: feed.folder / Layer.LIVE / name for name in names}
+    for name in ("left", "new"):
+        with feed.lake.creating(Layer.LIVE, name):
+            pass
     with feed.lake.creating(Layer.LIVE, "being_created"):
         for name, folder in folders.items():
             leave_folder(folder, age=0 if name == "new" else 3600)
         feed.run.maintain()
-    assert [name for name, folder in folders.items() if folder.exists()] == ["new", "being_created"]
+    assert [name for name, folder in folders.items() if folder.exists()] == ["new", "being_created", "copy_of_a_user"]

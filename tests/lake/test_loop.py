@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import Changefeed, Source, at
+from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Layer
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ticdc_local.broker import Broker
 
 PROJECT = Path(__file__).parents[2]
-ORDERS = Source(table="orders")
+ORDERS, ITEMS = Source(table="orders"), Source(table="items")
 PATIENCE = 240
 """Seconds in which a round must come, on a machine that runs other tests."""
 
@@ -40,11 +40,11 @@ def feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> Changefeed:
 
 
 @pytest.fixture
-def loop(feed: Changefeed) -> Iterator[subprocess.Popen[str]]:
-    """``ticdc-lake run --every 1s`` on the feed's lake, as a process of its own."""
+def loop(feed: Changefeed, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+    """``ticdc-lake run --every 1s`` (or what the test says) on the feed's lake, as a process of its own."""
     feed.write_file()
     command = [sys.executable, "-u", "-c", "import sys; from ticdc_local.cli import main; sys.exit(main())"]
-    command += ["run", "--every", "1s", "--feed", feed.name, "--lake", str(feed.folder)]
+    command += ["run", "--every", getattr(request, "param", "1s"), "--feed", feed.name, "--lake", str(feed.folder)]
     command += ["--param", f"feeds_root={feed.folder}"]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, cwd=PROJECT, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
@@ -106,6 +106,35 @@ def test_the_loop_ends_when_its_java_process_has_died(feed: Changefeed, loop: su
     assert loop.returncode == 1, said
     assert "loop FAILED: Java has ended, and with it every feed of this loop: run it again" in printed
     assert "Traceback" not in printed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("loop", ["20s"], indirect=True)
+def test_a_loop_goes_on_from_what_another_process_published_meanwhile(
+    feed: Changefeed, loop: subprocess.Popen[str]
+) -> None:
+    """Tables that the other one made and renamed are not in the catalog of the loop's session."""
+    feed.send(0, ORDERS.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    wait_for(loop, f"watermark {at(2)}")
+    os.killpg(loop.pid, signal.SIGSTOP)  # between two rounds
+    feed.lake.register()
+    feed.send(0, ddl(at(3), "RENAME TABLE `shop`.`orders` TO `shop`.`sales`", "shop", "sales", "RENAME"))
+    feed.send(0, ITEMS.insert(at(4), 1, "x"))
+    feed.resolve(at(5))
+    feed.go()
+    assert feed.state.tso == at(5)
+    os.killpg(loop.pid, signal.SIGCONT)
+    again = ddl(at(7), "CREATE TABLE `shop`.`orders` (`id` BIGINT PRIMARY KEY, `v` TEXT)", "shop", "orders", "CREATE")
+    feed.send(0, ITEMS.update(at(6), (1, "x"), (1, "y")), again, ORDERS.insert(at(8), 2, "b"))
+    feed.resolve(at(9))
+    wait_for(loop, f"watermark {at(9)}")
+    feed.lake.refresh()
+    tables = as_of(feed.spark, feed.name, lake=feed.lake)
+    found = [
+        [(row["id"], row["v"]) for row in tables[f"shop.{name}"].collect()] for name in ("items", "orders", "sales")
+    ]
+    assert found == [[(1, "y")], [(2, "b")], [(1, "a")]]
 
 
 def test_a_feed_that_fails_is_tried_again_later_and_holds_no_other(feed: Changefeed) -> None:

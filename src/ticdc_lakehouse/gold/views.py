@@ -163,6 +163,14 @@ def mark_stale(lake: Lake, feed: str) -> None:
     lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(Layer.OPS, _marker_view(feed))}")
 
 
+def learn_of_others(lake: Lake, feed: str) -> None:
+    """Learns, on a laptop, what other processes did to the tables and views of a feed: a session's catalog is its
+    own."""
+    if not lake.on_databricks:
+        lake.refresh()
+        mark_stale(lake, feed)
+
+
 def mark_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> None:
     """Records that all views show the published state of these tables."""
     comment = f"Is there while all views of changefeed {config.feed} show its published watermark"
