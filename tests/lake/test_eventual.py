@@ -248,6 +248,8 @@ def test_rows_of_a_ddls_millisecond_are_before_or_after_it_as_they_arrived(
 
 @pytest.mark.long
 def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
+    """With the first change of a later day."""
+
     def tombstones() -> int:
         data = feed.live("t")
         return feed.spark.table(data).where("_ticdc_deleted").count()
@@ -255,6 +257,9 @@ def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
     assert tombstones() == 2
     feed.described = {"gold": {"mode": "eventual", "tombstone_days": 1}}
     feed.send(0, X.insert(at(32), 8, "last", 8, 9))
+    feed.go()
+    assert tombstones() == 2
+    feed.send(0, X.update(at(7000), (8, "last", 8, 9), (8, "next day", 8, 9)))
     feed.go()
     assert tombstones() == 0
     assert feed.rows("t").keys() == {1, 3, 5, 6, 7, 8}

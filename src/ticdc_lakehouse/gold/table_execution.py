@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from ticdc_codec.errors import ApplyError
+from ticdc_codec.tso import time_of
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import committed
 from ticdc_lakehouse.gold.alter_table import alter
@@ -196,7 +197,8 @@ class TableExecution:
             remember_new(lake, self.name, rows)
         else:
             self._commit(lake, lambda: merge(lake, config.feed, self.name, rows, config.time_zone))
-        if config.mode is Mode.EVENTUAL:
+        # It reads the whole table, so once a day.
+        if config.mode is Mode.EVENTUAL and time_of(self.tso).date() < time_of(rows.through).date():
             self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
 
     def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
