@@ -119,12 +119,15 @@ def test_a_decimal_with_an_exponent_is_written_in_digits(spark: SparkSession) ->
     assert str(spark.sql(f"SELECT {value}").collect()[0][0]) == "-12345678901234568000000000.00"
 
 
-def test_a_timestamp_whose_text_is_that_of_an_hour_before_is_null(spark: SparkSession) -> None:
-    """It would be read an hour too early. Decoders that know the type leave such a text as it is sent, too."""
+def test_a_timestamp_whose_text_is_read_as_another_one_is_null(spark: SparkSession) -> None:
+    """It would be read an hour too early, east of Greenwich too late. Decoders that know the type leave such a text as it is sent, too."""
     column = ColumnDefinition(name="c", type=parse_type("timestamp(3)"), open=True)
     moments = ("2024-11-03T05:30:00.5Z", "2024-11-03T06:30:00.5Z", "2024-11-03T07:30:00.5Z")
     texts = ", ".join(whole_text_sql(column, literal(moment), "America/New_York") for moment in moments)
     assert tuple(spark.sql(f"SELECT {texts}").collect()[0]) == ("2024-11-03 01:30:00.5", None, "2024-11-03 02:30:00.5")
+    moments_in_berlin = ("2024-10-27T00:30:00.5Z", "2024-10-27T01:30:00.5Z")
+    texts = ", ".join(whole_text_sql(column, literal(moment), "Europe/Berlin") for moment in moments_in_berlin)
+    assert tuple(spark.sql(f"SELECT {texts}").collect()[0]) == (None, "2024-10-27 02:30:00.5")
     value = typed_column(replace(column, open=False)).sql(literal(moments[1]), "America/New_York")
     assert spark.sql(f"SELECT {value}").collect()[0][0] is None
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import struct
 from typing import Any
+from zlib import crc32
+from zoneinfo import ZoneInfo
 
 import pytest
 from simple_messages import (
@@ -38,6 +41,7 @@ from ticdc_codec.options import Compression, sink_options
 from ticdc_codec.protocols import Decoder
 from ticdc_codec.simple import encode
 from ticdc_codec.simple.avro_message import AvroWriter
+from ticdc_codec.simple.checksum import checksum_of
 from ticdc_codec.simple.message import Checksum, read_envelope
 
 
@@ -204,6 +208,12 @@ SUMMED_SCHEMAS = {
     (event.database, event.table, event.schema_version or 0): event.columns
     for event in decode(*SUMMED.values) if isinstance(event, Bootstrap)
 }  # fmt: skip
+
+
+def test_a_checksum_follows_the_order_of_the_schema() -> None:
+    """In ticdc that of the table, where an ADD COLUMN … FIRST has put the newest column first."""
+    columns = tuple(Column(name=name, type="int") for name in ("newest", "id"))
+    assert checksum_of(columns, ["2", "1"], ZoneInfo("UTC")) == crc32(struct.pack("<QQ", 2, 1))
 
 
 def test_row_with_a_wrong_checksum_is_refused() -> None:

@@ -108,10 +108,15 @@ def test_time_zone_of_ddl_makes_a_literal_certain(literal: str, feed: str, value
 
 
 def test_time_that_comes_twice() -> None:
-    """Of the session's zone TiDB takes the first; of the feed's, the text would not show the second."""
+    """Of the session's zone TiDB takes the first west of Greenwich, else the second; of the feed's, the text would not
+    show the other one."""
     twice = "ADD c TIMESTAMP DEFAULT '2024-11-03 01:30:00'"
     known = replace(LEARN, ddl_time_zone="America/New_York")
     assert values(altered(twice, known)) == ["2024-11-03 05:30:00"]
+    in_berlin = "ADD c TIMESTAMP DEFAULT '2024-10-27 02:30:00'"
+    for feed, value in (("UTC", "2024-10-27 01:30:00"), ("Europe/Berlin", "2024-10-27 02:30:00")):
+        known = replace(LEARN, ddl_time_zone="Europe/Berlin", time_zone=feed)
+        assert values(altered(in_berlin, known)) == [value]
     second = "ADD c TIMESTAMP DEFAULT '2024-11-03 06:30:00'"
     made = altered(second, replace(LEARN, ddl_time_zone="UTC", time_zone="America/New_York"))
     assert (values(made), pending(made.table).keys()) == ([None], {"c"})

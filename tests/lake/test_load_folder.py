@@ -14,7 +14,7 @@ import pytest
 from dumpling_export import write_metadata, write_table
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.ops.clock_turns import turned_back
+from ticdc_lakehouse.sql.instant import backward_shifts
 from ticdc_lakehouse.ops.dumpling.dialect import DumplingOptions
 from ticdc_lakehouse.ops.dumpling.export import Export, read_export
 from ticdc_lakehouse.ops.dumpling.folder import LocalFolder
@@ -236,8 +236,8 @@ def test_options_of_the_notebook_are_those_of_the_command() -> None:
     ("zone", "seconds"),
     [("UTC", ()), ("Asia/Tokyo", ()), ("America/New_York", (3600,)), ("Australia/Lord_Howe", (1800, 3600))],
 )
-def test_turned_back_clocks_of_a_zone_are_found(zone: str, seconds: tuple[int, ...]) -> None:
-    assert turned_back(zone) == seconds
+def test_shifts_of_a_zones_clocks_are_found(zone: str, seconds: tuple[int, ...]) -> None:
+    assert backward_shifts(zone) == seconds
 
 
 def test_the_command_refuses_a_folder_before_spark_starts(tmp_path: Path) -> None:

@@ -278,6 +278,41 @@ def test_a_timestamp_of_fewer_digits_is_rounded_as_an_instant(lake: Lake) -> Non
     assert tuple(row) == (six, six + 30 * 60_000 + 400)
 
 
+def test_a_timestamp_in_an_hour_that_comes_twice_becomes_its_local_time(lake: Lake) -> None:
+    """Debezium's text of the later one is in UTC."""
+    (table,) = tables_from_sql("CREATE TABLE d.t (id INT PRIMARY KEY, a TIMESTAMP, b TIMESTAMP(3), c TIMESTAMP)")
+    texts = "'a', '2021-11-07T06:30:00Z', 'b', '2021-11-07T06:30:00.5Z'"
+    fill(lake, table, f"""(1, NULL, NULL, TIMESTAMP'2021-11-07 05:30:00Z', 1, map({texts}), '["1"]')""")
+    ddl = "ALTER TABLE t MODIFY a VARCHAR(30), MODIFY b DATETIME(3), MODIFY c CHAR(30)"
+    name = alter_live_table(lake, table, ddl, "America/New_York", time_zone="America/New_York")
+    (row,) = lake.spark.sql(f"SELECT a, CAST(b AS STRING), c, {IRREGULAR} FROM {name}").collect()
+    assert tuple(row) == ("2021-11-07 01:30:00", "2021-11-07 01:30:00.5", "2021-11-07 01:30:00", {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ("MODIFY a BIGINT NOT NULL, RENAME COLUMN b TO c", ("2", "1")),
+        ("CHANGE a a2 BIGINT, CHANGE b b2 BIGINT", ("2", "1")),
+        ("CHANGE a b BIGINT, CHANGE b a BIGINT", ("2", "1")),
+        ("MODIFY a BIGINT, ADD COLUMN n INT NOT NULL DEFAULT 7, DROP PRIMARY KEY, ADD PRIMARY KEY (a, n)", ("1", "7")),
+        ("MODIFY a DATETIME(3), MODIFY b DATETIME(3)", None),
+    ],
+)
+def test_a_key_is_made_of_its_columns_as_the_whole_ddl_leaves_them(
+    lake: Lake, changes: str, key: tuple[str, str] | None
+) -> None:
+    kind, values = ("INT", "1, 2") if key else ("DATETIME", "TIMESTAMP_NTZ'2024-01-01', TIMESTAMP_NTZ'2024-01-02'")
+    name = altered(
+        lake,
+        f"CREATE TABLE d.t (a {kind} NOT NULL, b {kind} NOT NULL, PRIMARY KEY (b, a) NONCLUSTERED)",
+        f"({values}, 1, NULL, '[\"before\"]')",
+        f"ALTER TABLE t {changes}",
+    )
+    (row,) = lake.spark.sql(f"SELECT _ticdc_key FROM {name}").collect()
+    assert row[0] == wire_key(*(key or ("2024-01-02 00:00:00.000", "2024-01-01 00:00:00.000")))
+
+
 NO_TIMESTAMPS = [
     ("2024-07-01 00:00:00", "TIMESTAMP", None, "give it as gold.ddl_time_zone"),
     ("2024-03-10 02:30:00", "TIMESTAMP", "America/New_York", "cannot be converted"),  # no such hour

@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 from msgspec import Meta, Raw
 
 from ticdc_codec.errors import DecodeError
+from ticdc_codec.local_time import is_own
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_codec.number_text import float_text, is_plain, single_text
 
@@ -211,7 +212,8 @@ def instants(zone: ZoneInfo, fsp: int | None) -> Callable[[list[str]], Texts]:
     """Returns the reader of TIMESTAMP, with the digits of the wire.
 
     1970-01-01T00:00:00Z lies below the type's first instant: the writers send it for ``0000-00-00 00:00:00`` (wire.md
-    1.5.2). Where clocks are set back in the zone, the later of two times with one text keeps the wire's, in UTC.
+    1.5.2). Where clocks are set back in the zone, the one of two times as which TiDB does not read their text
+    (`instant_of`) keeps the wire's, in UTC: a server in this zone sends only the other one.
     """
 
     def convert(values: list[str]) -> Texts:
@@ -226,10 +228,12 @@ def _instant(text: str, zone: ZoneInfo, fsp: int | None) -> str:
     if _NO_TIME.fullmatch(text):
         return "0000-00-00 00:00:00" + (f".{'':0<{fsp}}" if fsp else "")
     try:
-        local = datetime.fromisoformat(f"{text[:19]}+00:00").astimezone(zone)
+        instant = datetime.fromisoformat(f"{text[:19]}+00:00")
+        local = instant.astimezone(zone)
+        has_own_text = is_own(instant, local)
     except (ValueError, OverflowError):
         raise DecodeError("bad_value", f"expected a time from year 1 to 9999, found {text}") from None
-    if local.fold:  # its local text is also that of an hour before; gold shows the UTC text in _ticdc_irregular
+    if not has_own_text:  # gold shows the UTC text in _ticdc_irregular
         return text
     return local.isoformat(" ")[:19] + text[19:-1]
 

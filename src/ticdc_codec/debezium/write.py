@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from ticdc_codec.debezium.column import CONNECT_TYPE, UNKNOWN_TYPE
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Image, RowChange
 from ticdc_codec.json_table import ImageTypes
+from ticdc_codec.local_time import instant_of
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.number_text import float_text
 
@@ -272,14 +273,13 @@ def _whole_year(text: str) -> str | None:
 
 
 def _zoned(text: str, zone: ZoneInfo) -> str:
-    if text.endswith("Z"):  # as this wire has it: the later of two times with one text (``value.instants``)
+    if text.endswith("Z"):  # as this wire has it: one of two times with one text (``value.instants``)
         return text
     seconds, point, fraction = text.partition(".")
     try:
-        local = datetime.fromisoformat(seconds).replace(tzinfo=zone)
+        instant = instant_of(datetime.fromisoformat(seconds), zone)
     except ValueError:  # 0000-00-00: the writers send the minimum (wire.md 1.5.2)
         return "1970-01-01T00:00:00Z"
-    instant = local.astimezone(UTC)
     return f"{instant:%Y-%m-%dT%H:%M:%S}{point}{fraction}Z"
 
 

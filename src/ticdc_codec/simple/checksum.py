@@ -1,4 +1,4 @@
-"""Row checksums: CRC-32 over a row's values in the order of column ids (wire.md 1.3.4).
+"""Row checksums: CRC-32 over a row's values in the order in which the schema lists its columns (wire.md 1.3.4).
 
     integers, YEAR, ENUM, SET, BIT      8 bytes, little endian
     FLOAT, DOUBLE                       the float64, 8 bytes
@@ -8,8 +8,8 @@
     NULL                                nothing
 
 They are computed from the texts of ``event``, so that they check the whole conversion of the wire's values.
-tiflow lists a schema's columns by their ids; ticdc in the table's order, which is that of ids unless a column was put
-FIRST or AFTER another: checksums of such tables do not match.
+Both writers list a schema's columns in the order of the checksum: tiflow by their ids, ticdc in the table's order
+(``calculateColumnChecksum``), which is another one if a column was put FIRST or AFTER another.
 """
 
 from __future__ import annotations

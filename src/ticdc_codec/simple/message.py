@@ -20,6 +20,7 @@ from ticdc_codec.batch import Events, checked_tso, checked_watermark
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op, RowChange
 from ticdc_codec.json_text import Unreadable, unreadable
+from ticdc_codec.local_time import is_own
 from ticdc_codec.simple.schema import Schemas, TableSchema, layout_of
 
 VERSION = 1
@@ -175,13 +176,14 @@ def in_zone(text: str, location: str, zone: ZoneInfo) -> str:
     """Returns the text of a time in zone ``location``, converted to ``zone``; the zero timestamp is no instant and
     stays.
 
-    Raises DecodeError for a zone that is not known (``Local``), and for a text that is no instant there or, when clocks
-    are set back in either zone, two: such a feed has to name TiCDC's zone.
+    Raises DecodeError for a zone that is not known (``Local``), and, when clocks are set back, for a text that is two
+    instants there, or that would be read as the other one in ``zone``: such a feed has to name TiCDC's zone.
     """
     if location == zone.key or text.startswith(_ZERO):
         return text
-    local = instant(text, location).astimezone(zone)
-    if local.fold:  # its text is read as that of an hour before
+    moment = instant(text, location)
+    local = moment.astimezone(zone)
+    if not is_own(moment, local):
         raise DecodeError("bad_value", f"expected a TIMESTAMP that has a text of its own in {zone}, found {text!r}")
     return _text(local, text)
 

@@ -30,7 +30,6 @@ from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.naming import naming
 from ticdc_lakehouse.gold.state import published, published_ids
 from ticdc_lakehouse.gold.time_zones import check_time_zones
-from ticdc_lakehouse.ops.clock_turns import is_ambiguous_sql, turned_back
 from ticdc_lakehouse.ops.dumpling.ends import check_ends
 from ticdc_lakehouse.ops.dumpling.export import Export, read_export
 from ticdc_lakehouse.ops.dumpling.folder import SparkFolder
@@ -47,6 +46,7 @@ from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.statement import RenameTables, names_of
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.silver.retention import retention_floor
+from ticdc_lakehouse.sql.instant import backward_shifts, is_ambiguous_sql
 from ticdc_lakehouse.sql.key_text import stored_key_sql
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import (
@@ -223,7 +223,7 @@ class ExportLoader:
     def _check_times(self, table: Table, rows: DataFrame, what: str) -> None:
         """Raises ApplyError for a TIMESTAMP that is two instants in the zone of the session that exported."""
         zone = self.time_zone or "UTC"
-        for column in table.sent if turned_back(zone) else ():
+        for column in table.sent if backward_shifts(zone) else ():
             if column.type.family is Family.TIMESTAMP:
                 odd = rows.where(is_ambiguous_sql(quoted(column.name), zone)).select(KEY).first()
                 if odd is not None:

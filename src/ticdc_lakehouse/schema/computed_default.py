@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from ticdc_codec.local_time import instant_of, is_own
 from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.policy import OnComputedDefault
@@ -58,16 +59,17 @@ def _resolved(action: Action, commit_ts: int, old_rows: OldRows) -> Action:
 
 def _certain(computed: ComputedDefault, old_rows: OldRows) -> str | None:
     """Returns the text, in the feed's zone, of a TIMESTAMP that is written in a session's zone which is known. None
-    also for a time that the feed's zone has twice: its text would not show which."""
+    also for a time whose text in the feed's zone is read as another one."""
     if computed.local_time is None or old_rows.ddl_time_zone is None:
         return None
     session, feed = ZoneInfo(old_rows.ddl_time_zone), ZoneInfo(old_rows.time_zone)
     try:
-        # Of a time that the session's zone has twice TiDB takes the first, as Python does.
-        moment = datetime.fromisoformat(computed.local_time[:19]).replace(tzinfo=session).astimezone(feed)
+        instant = instant_of(datetime.fromisoformat(computed.local_time[:19]), session)
+        local = instant.astimezone(feed)
+        has_own_text = is_own(instant, local)
     except (ValueError, OverflowError):  # no date of the calendar
         return None
-    return None if moment.fold else f"{moment:{_SECONDS}}{computed.local_time[19:]}"
+    return f"{local:{_SECONDS}}{computed.local_time[19:]}" if has_own_text else None
 
 
 def _estimate(column: ColumnDefinition, computed: ComputedDefault, commit_ts: int, old_rows: OldRows) -> str | None:

@@ -15,6 +15,7 @@ from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.float_text import number_text_sql
+from ticdc_lakehouse.sql.instant import instant_sql
 from ticdc_lakehouse.sql.text import literal, quoted
 
 IRREGULAR = "_ticdc_irregular"
@@ -195,7 +196,7 @@ def _names_remark(column: ColumnDefinition) -> str:
 def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: str) -> str:
     match column.type.family:
         case Family.TIMESTAMP:
-            return f"try_cast(concat({text}, {literal(' ' + time_zone)}) AS TIMESTAMP)"
+            return instant_sql(text, time_zone)
         case Family.BINARY:
             return f"unhex({text})"
         case Family.ENUM if column.by != "name" and column.type.elements:
