@@ -16,8 +16,8 @@ from deltalake.exceptions import DeltaError
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Layer, Values
-from ticdc_lakehouse.folder_lake import holds_table
 from ticdc_lakehouse.error_text import first_line
+from ticdc_lakehouse.folder_lake import holds_table
 from ticdc_lakehouse.sql.text import quoted
 
 # Spark's way to quote names and texts.

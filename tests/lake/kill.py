@@ -25,7 +25,7 @@ from pathlib import Path
 
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.folder_lake import FolderLake

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from changefeed import as_on_databricks
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from changefeed import Changefeed, Source, at
+from changefeed import Changefeed, Source, as_on_databricks, at
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing

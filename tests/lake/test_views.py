@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import ID, Changefeed, Source, V, at, ddl
+from changefeed import ID, Changefeed, Source, V, as_on_databricks, at, ddl
 from test_fresh_process import run
 
 from ticdc_codec.errors import ConfigError
