@@ -29,8 +29,8 @@ run = Run.from_widgets(spark, dbutils)
 
 # COMMAND ----------
 
-table, action, reason = map(dbutils.widgets.get, ("table", "action", "reason"))
-print(run.override(table, action, reason))
+get = dbutils.widgets.get
+print(run.override(get("table"), get("action"), get("reason")))
 
 # COMMAND ----------
 

@@ -28,10 +28,6 @@ dbutils.widgets.text("repair", "", "repair: put rows that differ in place")
 
 # COMMAND ----------
 
-from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.entry import verify_from_widgets
 
-run = Run.from_widgets(spark, dbutils)
-
-# COMMAND ----------
-
-run.verify_from_parameters(dbutils.widgets.getAll()).raise_if_different()
+verify_from_widgets(spark, dbutils).raise_if_different()

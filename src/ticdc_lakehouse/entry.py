@@ -244,18 +244,6 @@ class Run:
             fields |= {"tso": verified.tso, "tables": len(verified.tables), "different": len(verified.different)}
             return verified
 
-    def verify_from_parameters(self, parameters: Mapping[str, str]) -> Verified:
-        """Runs `verify_source` with a notebook's parameters: dsn (empty: the feed's), table (empty: all), threads,
-        sleep, repair."""
-        table = parameters.get("table", "")
-        return self.verify_source(
-            parameters.get("dsn") or None,
-            [table] if table else [],
-            threads=job_parameters.number(parameters, "threads", least=1) or 4,
-            sleep=job_parameters.seconds(parameters, "sleep"),
-            repair=job_parameters.choice(parameters, "repair", ("no", "repair")) == "repair",
-        )
-
     def _row_sessions(self) -> Sessions | None:
         """Returns sessions that read rows as messages would have them, if the feed wants any read."""
         return self._sessions(None, self.gold_config.time_zone) if self.feed.gold.reads_source else None
@@ -309,6 +297,20 @@ def _check_tasks(parameters: Mapping[str, str]) -> None:
     if any(state != "success" for state in states.values()):
         ended = ", ".join(f"{task}: {state}" for task, state in states.items())
         raise ConfigError(f"feed {job_parameters.given(parameters, 'feed')}: a task did not succeed: {ended}")
+
+
+def verify_from_widgets(spark: SparkSession, dbutils: Any) -> Verified:
+    """Runs `Run.verify_source` with a notebook's widgets: dsn (empty: the feed's), table (empty: all), threads, sleep,
+    repair."""
+    run, parameters = Run.from_widgets(spark, dbutils), dbutils.widgets.getAll()
+    table = parameters.get("table", "")
+    return run.verify_source(
+        parameters.get("dsn") or None,
+        [table] if table else [],
+        threads=job_parameters.number(parameters, "threads", least=1) or 4,
+        sleep=job_parameters.seconds(parameters, "sleep"),
+        repair=job_parameters.choice(parameters, "repair", ("no", "repair")) == "repair",
+    )
 
 
 def source_address(feed: Feed, dsn: str | None, secret: Secret) -> Address:

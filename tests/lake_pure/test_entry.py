@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.entry import Run, verify_from_widgets
 from ticdc_local.runner.notebook import Surroundings, run_notebook
 
 ALARM = Path(__file__).parents[2] / "notebooks" / "ops" / "alarm.py"
@@ -30,10 +31,12 @@ def test_a_task_of_ticdc_ops_changes_nothing_by_the_jobs_defaults(task: Callable
         task(untouched)
 
 
-def test_a_comparison_without_threads_is_refused() -> None:
+def test_a_comparison_without_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     untouched = Run(lake=None, feed=None, secret=lambda *_: "")  # type: ignore[arg-type]
+    monkeypatch.setattr(Run, "from_widgets", lambda *_: untouched)
+    dbutils = SimpleNamespace(widgets=SimpleNamespace(getAll=lambda: {"threads": "0"}))
     with pytest.raises(ConfigError, match="parameter threads: expected 1 or more, or nothing, found 0"):
-        untouched.verify_from_parameters({"threads": "0"})
+        verify_from_widgets(None, dbutils)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
