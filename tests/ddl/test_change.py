@@ -20,7 +20,7 @@ from ticdc_lakehouse.schema.effect import (
     KeyChanged,
     RowsRemoved,
 )
-from ticdc_lakehouse.schema.partitioned import exchanged
+from ticdc_lakehouse.schema.partition_effects import exchanged
 
 COLUMNS = "`id` int(11) NOT NULL, `Name` varchar(20), n int(11) NOT NULL, v int AS (n) VIRTUAL"
 

@@ -13,7 +13,7 @@ from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.computed_default import OldRows, settled, with_old_rows, without_old_rows
 from ticdc_lakehouse.schema.definition import PendingDefault, Table, table_from_json, table_to_json
 from ticdc_lakehouse.schema.effect import Changed, ColumnAdded
-from ticdc_lakehouse.schema.partitioned import exchanged
+from ticdc_lakehouse.schema.partition_effects import exchanged
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.schema.statement import AlterTable

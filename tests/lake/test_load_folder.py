@@ -14,7 +14,6 @@ import pytest
 from dumpling_export import write_metadata, write_table
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.sql.instant import backward_shifts
 from ticdc_lakehouse.ops.dumpling.dialect import DumplingOptions
 from ticdc_lakehouse.ops.dumpling.export import Export, read_export
 from ticdc_lakehouse.ops.dumpling.folder import LocalFolder
@@ -23,6 +22,7 @@ from ticdc_lakehouse.ops.load_options import LoadOptions, read_load_options
 from ticdc_lakehouse.ops.loadable import loadable_tables
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.sql.instant import backward_shifts
 from ticdc_local.cli import load, main
 
 ROOT = Path(__file__).parents[2]
@@ -236,7 +236,7 @@ def test_options_of_the_notebook_are_those_of_the_command() -> None:
     ("zone", "seconds"),
     [("UTC", ()), ("Asia/Tokyo", ()), ("America/New_York", (3600,)), ("Australia/Lord_Howe", (1800, 3600))],
 )
-def test_shifts_of_a_zones_clocks_are_found(zone: str, seconds: tuple[int, ...]) -> None:
+def test_backward_shifts_of_a_zone_are_found(zone: str, seconds: tuple[int, ...]) -> None:
     assert backward_shifts(zone) == seconds
 
 

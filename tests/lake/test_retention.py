@@ -16,7 +16,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.ops import retention
-from ticdc_lakehouse.silver.retention import retention_floor
+from ticdc_lakehouse.silver.retention_floor import retention_floor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

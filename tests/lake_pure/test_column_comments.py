@@ -9,7 +9,7 @@ import pytest
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.gold import maintenance, state_tables
 from ticdc_lakehouse.ops.verify import results
-from ticdc_lakehouse.silver import events_table, external_schemas, quarantine, retention
+from ticdc_lakehouse.silver import events_table, external_schemas, quarantine, retention_floor
 
 COLUMNS = {
     "bronze messages": landing._MESSAGE_COLUMNS,
@@ -18,7 +18,7 @@ COLUMNS = {
     "silver schemas": external_schemas._COLUMNS,
     "ops.quarantine_actions": quarantine._ACTION_COLUMNS,
     "ops.kept": maintenance._COLUMNS,
-    "ops.retention": retention._COLUMNS,
+    "ops.retention": retention_floor._COLUMNS,
     **{f"ops.{name}": columns for name, (columns, _) in {**state_tables._TABLES, **results._TABLES}.items()},
 }
 

@@ -20,7 +20,7 @@ from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka, Servers
 from ticdc_lakehouse.config.keys import Key, read_struct
 from ticdc_lakehouse.config.live import Live
-from ticdc_lakehouse.config.names import clashes, known_names
+from ticdc_lakehouse.config.name_clashes import clashes, known_names
 from ticdc_lakehouse.config.security import SecretReference, client_options, read_security
 from ticdc_lakehouse.config.sink_uri import read_options
 from ticdc_lakehouse.config.table_filter import TableFilter

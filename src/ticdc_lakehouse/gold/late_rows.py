@@ -19,7 +19,7 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, statements_of
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table
-from ticdc_lakehouse.silver.retention import retention_floor
+from ticdc_lakehouse.silver.retention_floor import retention_floor
 from ticdc_lakehouse.sql.text import folded_sql
 
 _NAME = ("database", "table")

@@ -18,7 +18,7 @@ from ticdc_lakehouse.gold.state_tables import OVERRIDES, WINDOWS, Identity, appe
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName, by_text, named
-from ticdc_lakehouse.silver.retention import retention_floor
+from ticdc_lakehouse.silver.retention_floor import retention_floor
 
 
 class Action(StrEnum):

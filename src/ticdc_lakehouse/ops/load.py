@@ -45,7 +45,7 @@ from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.statement import RenameTables, names_of
 from ticdc_lakehouse.silver import events_table
-from ticdc_lakehouse.silver.retention import retention_floor
+from ticdc_lakehouse.silver.retention_floor import retention_floor
 from ticdc_lakehouse.sql.instant import backward_shifts, is_ambiguous_sql
 from ticdc_lakehouse.sql.key_text import stored_key_sql
 from ticdc_lakehouse.sql.text import quoted

@@ -17,9 +17,9 @@ from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.window_reader import replayed_since
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.planning.retention import NeededBatch, horizon, oldest_batch, oldest_commit, within_days
+from ticdc_lakehouse.planning.retention_needs import NeededBatch, horizon, oldest_batch, oldest_commit, within_days
 from ticdc_lakehouse.silver import events_table, quarantine
-from ticdc_lakehouse.silver.retention import RetentionFloor, record, retention_floor
+from ticdc_lakehouse.silver.retention_floor import RetentionFloor, record, retention_floor
 
 _NOT_DDL = f"kind <> '{Kind.DDL}'"
 

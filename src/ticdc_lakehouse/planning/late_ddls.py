@@ -14,7 +14,7 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, BlockingPoint, DdlEvent, keep_earliest
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
-from ticdc_lakehouse.schema.repeated import is_done
+from ticdc_lakehouse.schema.repeated_alter import is_done
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
     CreateTable,

@@ -19,8 +19,8 @@ from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Changed, ColumnConverted, KeyChanged
 from ticdc_lakehouse.schema.names import TableName, fold, spark_names
-from ticdc_lakehouse.schema.partitioned import exchanged
-from ticdc_lakehouse.schema.repeated import is_done
+from ticdc_lakehouse.schema.partition_effects import exchanged
+from ticdc_lakehouse.schema.repeated_alter import is_done
 from ticdc_lakehouse.schema.statement import AlterTable
 
 RESERVED_PREFIX = "_ticdc_"

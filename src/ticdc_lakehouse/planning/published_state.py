@@ -142,7 +142,7 @@ class Definition:
 
     def may_include(self, commit_ts: int) -> bool:
         """True if it is of an export that may have the effect of a DDL with this commit_ts: TiDB shows a new schema
-        some time before (`schema.repeated`)."""
+        some time before (`schema.repeated_alter`)."""
         after = commit_ts > self.commit_ts
         return self.origin is Origin.EXPORT and after and milliseconds(commit_ts - self.commit_ts) < _SEEN_EARLY_MS
 

@@ -29,7 +29,7 @@ from ticdc_lakehouse.policy import OnDrop
 from ticdc_lakehouse.schema.computed_default import OldRows, with_old_rows
 from ticdc_lakehouse.schema.key import adds_primary_key
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.repeated import adds_unnamed_key, removes_rows, swaps_names
+from ticdc_lakehouse.schema.repeated_alter import adds_unnamed_key, removes_rows, swaps_names
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
     CreateTable,

@@ -29,7 +29,7 @@ from ticdc_lakehouse.schema.key import (
 )
 from ticdc_lakehouse.schema.literal import zero
 from ticdc_lakehouse.schema.names import fold
-from ticdc_lakehouse.schema.partitioned import add_partitions, drop_partitions, resize_hash
+from ticdc_lakehouse.schema.partition_effects import add_partitions, drop_partitions, resize_hash
 from ticdc_lakehouse.schema.statement import (
     Action,
     AddColumn,

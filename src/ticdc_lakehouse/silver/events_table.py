@@ -17,7 +17,7 @@ from ticdc_codec.event import Kind
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
-from ticdc_lakehouse.silver import retention
+from ticdc_lakehouse.silver.retention_floor import retention_floor
 from ticdc_lakehouse.sql.text import commented_sql
 
 COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
@@ -135,7 +135,7 @@ def create_views(lake: Lake, feed: str) -> None:
         f"SELECT {QUARANTINE_COLUMNS} FROM {events} WHERE kind = '{Kind.ERROR}'",
         comment=f"Messages of changefeed {feed} that could not be decoded; their bytes are in bronze",
     )
-    renew_accounting(lake, feed, retention.retention_floor(lake, feed, Layer.SILVER).first_batch)
+    renew_accounting(lake, feed, retention_floor(lake, feed, Layer.SILVER).first_batch)
 
 
 def renew_accounting(lake: Lake, feed: str, first_batch: int) -> None:

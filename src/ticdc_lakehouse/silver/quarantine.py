@@ -25,7 +25,8 @@ from ticdc_codec.event import Kind
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
-from ticdc_lakehouse.silver import decode_stream, events_table, retention
+from ticdc_lakehouse.silver import decode_stream, events_table
+from ticdc_lakehouse.silver.retention_floor import first_offsets, retention_floor
 from ticdc_lakehouse.sql.text import literal
 
 ACTIONS = "quarantine_actions"
@@ -248,7 +249,7 @@ def _replayable(lake: Lake, feed: str, positions: Sequence[Position], reason: st
 
 def _check_kept(lake: Lake, feed: str, positions: Sequence[Position]) -> None:
     """Raises ConfigError for a position whose bytes, or whose rows' later changes, are deleted."""
-    first = retention.first_offsets(lake, feed) if positions else {}
+    first = first_offsets(lake, feed) if positions else {}
     for topic, partition, offset in positions:
         if offset < first.get((topic, partition), 0):
             raise ConfigError(
@@ -261,7 +262,7 @@ def _check_kept(lake: Lake, feed: str, positions: Sequence[Position]) -> None:
 def _check_changes_kept(lake: Lake, feed: str, decoded: DataFrame) -> None:
     """Raises ConfigError for a row of a dismissed message whose key may have had later changes, of any partition, that
     are deleted. Retention keeps those that an open message needs."""
-    gone = retention.retention_floor(lake, feed, Layer.SILVER).tso
+    gone = retention_floor(lake, feed, Layer.SILVER).tso
     if gone == 0:
         return
     rows = decoded.where((F.col("kind") == Kind.ROW.value) & (F.expr(events_table.COMMIT_ORDER) <= gone))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from ticdc_codec.tso import first_of, time_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
-from ticdc_lakehouse.planning.retention import NeededBatch, horizon, oldest_batch, oldest_commit
+from ticdc_lakehouse.planning.retention_needs import NeededBatch, horizon, oldest_batch, oldest_commit
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName
 
