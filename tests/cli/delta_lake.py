@@ -31,6 +31,8 @@ SCHEMAS = {
     "definitions": {"feed": pa.string(), "number": pa.int64(), "run": pa.string(), "place": pa.int32()}
     | {"database": pa.string(), "table": pa.string(), "commit_ts": pa.int64(), "source": pa.string()}
     | {"name": pa.string(), "data": pa.string(), "definition": pa.string(), "named_at": pa.int64()},
+    "topics": {"feed": pa.string(), "topic": pa.string(), "database": pa.string(), "table": pa.string()}
+    | {"number": pa.int64()},
 }
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 

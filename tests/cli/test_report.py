@@ -139,6 +139,7 @@ def write_ops(ops: Path) -> None:
         for number, table in enumerate(TABLES)
     ]
     write(ops / "definitions", "definitions", definitions)
+    write(ops / "topics", "topics", [])
 
 
 @pytest.fixture(scope="module")

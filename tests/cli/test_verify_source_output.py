@@ -73,7 +73,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     state = {"database": "shop", "table": "orders", "removed": False, "name": "n", "data": "d", "version": 3}
     state |= {"applied_tso": VERIFIED.tso, "ddls": [], "defined_in": 1, "defined_by": "r"}
     write(lake / "ops" / "table_states", "table_states", [first | state])
-    write(lake / "ops" / "definitions", "definitions", [])
+    for name in ("definitions", "topics"):
+        write(lake / "ops" / name, name, [])
     monkeypatch.setattr(open_lake, "local_session", None)
     return tmp_path
 

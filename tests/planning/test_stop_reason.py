@@ -21,12 +21,6 @@ def test_sentence_is_one_line(kind: StopKind) -> None:
     assert "\n" not in stop.cause
 
 
-def test_what_builds_before_0_2_0_stored_is_read() -> None:
-    text = '{"kind":"unsupported_ddl","detail":"why","commit_ts":5,"query":"x","can_skip":true,"needs_override":true}'
-    assert StopReason.from_json(text).can_skip
-    assert not StopReason.from_json(text.replace('"can_skip":true', '"can_skip":false')).can_skip
-
-
 def test_every_way_out_has_a_text() -> None:
     stop = StopReason(kind=StopKind.LATE_ROWS, detail="why", ways_out=tuple(WayOut))
     assert len(set(str(stop).removeprefix("why; ways out: ").split("; "))) == len(WayOut)

@@ -94,7 +94,7 @@ def published_in(lake: Reader, feed: str, number: int) -> Published:
     since = f"number BETWEEN {number - COMPLETE_EVERY} AND {number}"
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(values_of, lake, TABLE_STATES, feed, since)
-        of_topics = pool.submit(_topic_rows, lake, feed, number)
+        of_topics = pool.submit(values_of, lake, TOPICS, feed, f"number <= {number}")
         windows = values_of(lake, WINDOWS, feed, since)
         rows, topics = asked.result(), topics_from(of_topics.result())
     window = next(row for row in windows if row["number"] == number)
@@ -114,12 +114,6 @@ def published_in(lake: Reader, feed: str, number: int) -> Published:
         definitions=_definitions(lake, feed, states.values()),
         topics=topics,
     )
-
-
-def _topic_rows(lake: Reader, feed: str, number: int) -> list[Values]:
-    """Returns the rows of ``ops.topics`` up to the window ``number``. A lake whose last run was of an older build has
-    none."""
-    return values_of(lake, TOPICS, feed, f"number <= {number}") if lake.exists(Layer.OPS, TOPICS) else []
 
 
 def _folded(rows: Iterable[Values]) -> dict[_Key, Values]:

@@ -106,8 +106,7 @@ class StopReason:
     def from_json(text: str) -> StopReason:
         """Inverse of `to_json`."""
         members = orjson.loads(text)
-        skips = (WayOut.SKIP_DDL,) if members.pop("can_skip", False) else ()  # as builds before 0.2.0 wrote it
-        ways_out = tuple(map(WayOut, members.get("ways_out", skips)))
+        ways_out = tuple(map(WayOut, members["ways_out"]))
         return StopReason(**{**members, "kind": StopKind(members["kind"]), "ways_out": ways_out})
 
     @property
