@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EVENTS = ("crm", "events")
+SHOP = GoldConfig(feed="shop", time_zone="UTC")
 
 
 @pytest.fixture
@@ -36,16 +37,15 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
 
 
 def test_a_table_gets_another_name_than_what_a_feed_has(lake: Lake) -> None:
-    assert naming(lake, "shop").lake_name(EVENTS) == "shop_crm_events"
+    assert naming(lake, SHOP).lake_name(EVENTS) == "shop_crm_events"
     landing.create_tables(lake, "shop_crm")
-    assert naming(lake, "shop").lake_name(EVENTS).startswith("shop_crm_events_")
+    assert naming(lake, SHOP).lake_name(EVENTS).startswith("shop_crm_events_")
 
 
 def test_no_feed_drops_a_live_table_of_another(lake: Lake) -> None:
     """Both chose the name before either had published it."""
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
-    config = GoldConfig(feed="shop", time_zone="UTC")
-    create_live_table(lake, "shop_crm_events", table, stable_id="shop_crm_events__data", config=config)
+    create_live_table(lake, "shop_crm_events", table, stable_id="shop_crm_events__data", config=SHOP)
     with pytest.raises(ConfigError, match="live table shop_crm_events is of feed shop, which took the name meanwhile"):
         drop_unpublished(lake, "shop_crm_events", "shop_crm")
     assert lake.exists(Layer.LIVE, "shop_crm_events")
@@ -56,11 +56,10 @@ def test_no_feed_drops_a_live_table_of_another(lake: Lake) -> None:
 def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """On Databricks no lock keeps maintenance from a `load` of hours; a dead run's table goes after a day."""
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
-    config = GoldConfig(feed="shop", time_zone="UTC")
     without_lock = as_on_databricks(lake)
     known = {"shop_crm_events__data"}
     for stable_id in ("shop_crm_events__data", "shop_crm_events__new"):
-        create_live_table(lake, stable_id, table, stable_id=stable_id, config=config)
+        create_live_table(lake, stable_id, table, stable_id=stable_id, config=SHOP)
     assert misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__data"}, known) == {}
     assert lake.exists(Layer.LIVE, "shop_crm_events__new")
 
@@ -69,7 +68,7 @@ def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monk
     assert not lake.exists(Layer.LIVE, "shop_crm_events__new"), "a published table is to have its name"
 
     lake.drop(Layer.LIVE, "shop_crm_events__new")  # its folder
-    create_live_table(lake, "shop_crm_events__new", table, stable_id="shop_crm_events__new", config=config)
+    create_live_table(lake, "shop_crm_events__new", table, stable_id="shop_crm_events__new", config=SHOP)
     monkeypatch.setattr(live_table, "_ABANDONED_AFTER", timedelta(0))
     assert misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__data"}, known) == {}
     assert not lake.exists(Layer.LIVE, "shop_crm_events__new")
@@ -79,12 +78,11 @@ def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monk
 def test_a_copy_of_a_live_table_stays_as_it_is(lake: Lake) -> None:
     """DEEP CLONE and CREATE TABLE … LIKE copy the properties by which gold knows its tables."""
     (table,) = tables_from_sql("CREATE TABLE crm.orders (id BIGINT PRIMARY KEY)")
-    config, stable_id = GoldConfig(feed="shop", time_zone="UTC"), "shop_crm_orders__data"
-    lake_name = "shop_crm_orders"
+    lake_name, stable_id = "shop_crm_orders", "shop_crm_orders__data"
     found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, lake_name=lake_name, stable_id=stable_id)
     state.commit_window(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
     for name in (lake_name, "shop_crm_orders_backup"):
-        create_live_table(lake, name, table, stable_id=stable_id, config=config)
+        create_live_table(lake, name, table, stable_id=stable_id, config=SHOP)
     assert misnamed(lake, "shop", {stable_id: lake_name}, {stable_id}) == {}
 
     renamed = misnamed(lake, "shop", {stable_id: "shop_crm_sales"}, {stable_id})
@@ -96,7 +94,7 @@ def test_a_copy_of_a_live_table_stays_as_it_is(lake: Lake) -> None:
 
 def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) -> None:
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
-    view = naming(lake, "shop").lake_name(EVENTS)
+    view = naming(lake, SHOP).lake_name(EVENTS)
     found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, lake_name=view, stable_id=f"{view}__data")
     state.commit_window(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
     with pytest.raises(ConfigError, match="shop_crm_events in silver is the view of table"):

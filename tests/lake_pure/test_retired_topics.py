@@ -13,6 +13,7 @@ from ticdc_lakehouse.gold.retired_topics import (
     LastRows,
     MinWatermarkByTopic,
     Topics,
+    Watermarks,
     retired_topics,
     tables_of,
     topics_among,
@@ -164,6 +165,10 @@ def renames(*sent: tuple[str, int, str]) -> Events:
     return Events([{**none, "kind": "ddl", "topic": topic, "last": at, "query": query} for topic, at, query in sent])
 
 
+def read_through(confirmed: int) -> Watermarks:
+    return Watermarks(batch=1, highest={}, confirmed=confirmed)
+
+
 @pytest.mark.parametrize(("second", "empty"), [(0, {"tmp"}), (1, set())])
 def test_a_name_within_a_rename_has_no_table(second: int, empty: set[str]) -> None:
     """Each RENAME of one statement is sent to the topic of its old name (wire.md 2.4), also of one that no table has
@@ -174,7 +179,7 @@ def test_a_name_within_a_rename_has_no_table(second: int, empty: set[str]) -> No
         ("u", 12 + second, "RENAME TABLE `d`.`u` TO `d`.`t`;"),
         ("tmp", 12 + 2 * second, "RENAME TABLE `d`.`tmp` TO `d`.`u`;"),
     )
-    found = retired_topics(lake, "f", now, [("t", 0), ("u", 0), ("tmp", 0)], 1, UNSEEN, of_feed)
+    found = retired_topics(lake, "f", now, [("t", 0), ("u", 0), ("tmp", 0)], read_through(UNSEEN), of_feed)
     assert found == Topics(retired=set(), empty=empty)
 
 
@@ -183,4 +188,4 @@ def test_rows_of_a_renamed_table_are_there_once_other_topics_confirm_it(confirme
     """TiCDC sends the old topic no watermark any more if it restarts right after the RENAME."""
     now = Published(tso=10, tables={T: LIVE}, topics={"t": frozenset({T})})
     lake = renames(("t", 12, "RENAME TABLE `d`.`t` TO `d`.`u`;"))
-    assert retired_topics(lake, "f", now, [("t", 0)], 1, confirmed, of_feed).retired == retired
+    assert retired_topics(lake, "f", now, [("t", 0)], read_through(confirmed), of_feed).retired == retired

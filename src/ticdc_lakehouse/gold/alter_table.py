@@ -43,9 +43,8 @@ from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_column
 
 
-def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: int) -> bool:
-    """Applies the DDL to the live table, which is at ``version``, in one commit. Returns False if there was nothing to
-    do.
+def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: int) -> None:
+    """Applies the DDL to the live table, which is at ``version``, in one commit; none if there is nothing to do.
 
     Raises ApplyError, before anything is written, if values cannot be converted.
     """
@@ -58,7 +57,7 @@ def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: i
         (effect,) = step.effects
         assert isinstance(effect, ColumnRenamed)
         lake.spark.sql(f"ALTER TABLE {table} RENAME COLUMN {quoted(effect.old)} TO {quoted(effect.new)}")
-        return True
+        return
     rows = AlteredRows(query=f"SELECT * FROM {table} VERSION AS OF {version}", columns=stored)
     for effect in step.effects:
         rows = _apply_effect(lake, config, rows, effect, step)
@@ -66,14 +65,12 @@ def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: i
         rows = with_new_keys(lake, rows, step, config.time_zone)
     if not rows.same or _adds_and_drops(step.effects):
         replace_rows(lake, table, rows.query, step.table, target)
-        return True
+        return
     types = {field.name: field.dataType.simpleString() for field in schema}
     wanted = [replace(c, spark_type=types.get(c.name, c.spark_type)) for c in target]
     comments = {field.name: field.metadata.get("comment", "") for field in schema}
-    if [(c.name, c.comment) for c in wanted] == list(comments.items()):
-        return False
-    lake.spark.sql(f"ALTER TABLE {table} REPLACE COLUMNS ({', '.join(c.declaration for c in wanted)})")
-    return True
+    if [(c.name, c.comment) for c in wanted] != list(comments.items()):
+        lake.spark.sql(f"ALTER TABLE {table} REPLACE COLUMNS ({', '.join(c.declaration for c in wanted)})")
 
 
 def exchange(
@@ -144,8 +141,8 @@ def _apply_effect(lake: Lake, config: GoldConfig, rows: AlteredRows, effect: Eff
             return _drop(lake, rows, column)
         case ColumnRenamed(old=old, new=new):
             return _rename(rows, old, new)
-        case ColumnConverted(before=before, after=after):
-            return convert_column(lake, config, rows, before, by_name(after), step)
+        case ColumnConverted():
+            return convert_column(lake, config, rows, effect, step)
         case KeyChanged():
             return replace(rows, rekeyed=True, same=False)
         case RowsRemoved():

@@ -11,6 +11,7 @@ from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregul
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.schema.effect import ColumnConverted
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.key_text import check_digits
 from ticdc_lakehouse.sql.text import literal, quoted
@@ -18,6 +19,7 @@ from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, ha
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     TypedColumn,
+    by_name,
     filled_time_sql,
     stored_text_sql,
     typed_column,
@@ -31,19 +33,15 @@ _FIRST, _LAST = "TIMESTAMP'1970-01-01 00:00:01Z'", "TIMESTAMP'2038-01-19 03:14:0
 
 
 def convert_column(
-    lake: Lake,
-    config: GoldConfig,
-    rows: AlteredRows,
-    before: ColumnDefinition,
-    after: ColumnDefinition,
-    step: AlterRows,
+    lake: Lake, config: GoldConfig, rows: AlteredRows, effect: ColumnConverted, step: AlterRows
 ) -> AlteredRows:
     """Returns the rows with the column's converted values. A column without values may become whatever TiDB allows."""
     try:
-        return _convert(lake, config, rows, before, after, step)
+        return _convert(lake, config, rows, effect, step)
     except ApplyError:
-        if _has_values(lake, rows.query, before.name):
+        if _has_values(lake, rows.query, effect.before.name):
             raise
+        after = by_name(effect.after)
         return rows.select({after.name: f"CAST(NULL AS {typed_column(after).spark_type})"})
 
 
@@ -53,15 +51,11 @@ def _has_values(lake: Lake, rows: str, name: str) -> bool:
 
 
 def _convert(
-    lake: Lake,
-    config: GoldConfig,
-    rows: AlteredRows,
-    before: ColumnDefinition,
-    after: ColumnDefinition,
-    step: AlterRows,
+    lake: Lake, config: GoldConfig, rows: AlteredRows, effect: ColumnConverted, step: AlterRows
 ) -> AlteredRows:
     """Returns the rows with the column's converted values; if the lake stores both types in the same way, only the
     comment changes."""
+    before, after = effect.before, by_name(effect.after)
     zone = _conversion_zone(config, before, after)
     before = _with_all_digits(before)
     old, new = typed_column(before), typed_column(after)

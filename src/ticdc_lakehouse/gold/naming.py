@@ -13,11 +13,11 @@ from ticdc_lakehouse.gold.state_tables import WINDOWS, check_format, definitions
 from ticdc_lakehouse.planning.naming import OWN, NameInUse, Naming, schema_part, templated_part
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.policy import NAME_TEMPLATE, SCHEMA_TEMPLATE, Views
+from ticdc_lakehouse.policy import Views
 from ticdc_lakehouse.schema.names import TableName
 
 
-def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE, schema_template: str = SCHEMA_TEMPLATE) -> Naming:
+def naming(lake: Lake, config: GoldConfig) -> Naming:
     """Returns the `Naming` of new tables of a feed."""
 
     def history() -> Iterable[NameInUse]:
@@ -30,7 +30,13 @@ def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE, schema_template
     def is_feed(name: str) -> bool:
         return lake.exists(Layer.BRONZE, messages_table(name))
 
-    return Naming(feed=feed, history=history, template=template, schema_template=schema_template, is_feed=is_feed)
+    return Naming(
+        feed=config.feed,
+        history=history,
+        template=config.name_template,
+        schema_template=config.schema_template,
+        is_feed=is_feed,
+    )
 
 
 def check_schemas(config: GoldConfig, before: Published) -> None:

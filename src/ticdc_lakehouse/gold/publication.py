@@ -14,7 +14,7 @@ from ticdc_lakehouse.log import log
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 
-_PARALLEL = 4
+_VIEWS_AT_ONCE = 4
 """Views that are renewed at the same time: each waits for the catalog more than it works."""
 
 
@@ -40,7 +40,7 @@ def publish(
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
     tables = [(o.definition.table.named(o.name), o.state) for o in shown if o.definition]
     views.take_names(lake, config, lake.leave_names(Layer.LIVE, renames), tables)
-    with ThreadPoolExecutor(_PARALLEL) as pool:
+    with ThreadPoolExecutor(_VIEWS_AT_ONCE) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     views.update_comments(lake, config, renames.values(), tables)
     if gone or any(o.new_definitions or o.name not in before.tables for o in kept):

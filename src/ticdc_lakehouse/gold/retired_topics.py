@@ -53,6 +53,17 @@ Matches = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Watermarks:
+    """The watermarks up to the bronze batch ``batch``."""
+
+    batch: int
+    highest: dict[Partition, int]
+    """The highest watermark of each partition; UNSEEN without one."""
+    confirmed: int
+    """The watermark up to which all rows of all topics are read (``watermark``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
     """Topics that sent no new watermark and are not waited for."""
 
@@ -67,21 +78,20 @@ def retired_topics(
     feed: str,
     since: Published,
     partitions: Collection[Partition],
-    batch: int,
-    confirmed: int,
+    watermarks: Watermarks,
     matches: Matches,
 ) -> Topics:
-    """Returns the retired and the empty topics of the partitions, as bronze shows them up to batch ``batch``.
+    """Returns the retired and the empty topics of the partitions, as bronze shows them up to the batch of
+    ``watermarks``.
 
-    ``confirmed`` is the watermark up to which all rows of all topics are read (``watermark``). What arrived up to the
-    published watermark is state (`Published.topics`); only what is new is read.
+    What arrived up to the published watermark is state (`Published.topics`); only what is new is read.
     """
     topics = {topic for topic, _ in partitions}
-    new = _by_kind(_new_events(lake, feed, since, topics, batch))
+    new = _by_kind(_new_events(lake, feed, since, topics, watermarks.batch))
     lowest = lowest_by_topic(dict.fromkeys(partitions, UNSEEN) | new.watermarks)
     return topics_among(
         _last_changes(new, topics, since),
-        {topic: max(confirmed, tso) for topic, tso in lowest.items()},
+        {topic: max(watermarks.confirmed, tso) for topic, tso in lowest.items()},
         since,
         sorted(((tso, statement) for _, tso, statement in new.ddls if tso >= since.tso), key=itemgetter(0)),
         matches,

@@ -16,7 +16,14 @@ from ticdc_codec.event import Kind
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Reader
-from ticdc_lakehouse.gold.retired_topics import UNSEEN, Matches, Partition, lowest_by_topic, retired_topics
+from ticdc_lakehouse.gold.retired_topics import (
+    UNSEEN,
+    Matches,
+    Partition,
+    Watermarks,
+    lowest_by_topic,
+    retired_topics,
+)
 from ticdc_lakehouse.gold.window_reader import first_unapplied, replayed_since
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
@@ -90,7 +97,7 @@ def completeness(
         landed = asked.result()
     of_tables = [message for message in blocking if message.table is not None]
     batch, gap = _decoded_through(since.batch, landed, progress)
-    watermarks = _Watermarks(
+    watermarks = Watermarks(
         batch=batch,
         highest=_highest_watermarks(landed, progress, batch, retired),
         confirmed=_confirmed(landed, progress, batch),
@@ -123,17 +130,6 @@ class _Batch:
     """The end offsets were asked of Kafka when all batches before this one had been read."""
     messages: dict[Partition, int] = field(default_factory=dict)
     """Number of messages by partition, including partitions with no messages."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Watermarks:
-    """The watermarks up to the bronze batch ``batch``."""
-
-    batch: int
-    highest: dict[Partition, int]
-    """The highest watermark of each partition; UNSEEN without one."""
-    confirmed: int
-    """The highest that counts for all topics (`_confirmed`)."""
 
 
 def _landed(lake: Reader, feed: str, since: int) -> dict[int, _Batch]:
@@ -254,7 +250,7 @@ def _without_retired(
     lake: Reader,
     feed: str,
     since: Published,
-    watermarks: _Watermarks,
+    watermarks: Watermarks,
     blocking: list[quarantine.BlockingMessage],
     matches: Matches,
 ) -> dict[Partition, int]:
@@ -268,7 +264,7 @@ def _without_retired(
     if not (behind and ahead):
         return highest
     partitions = [partition for partition in highest if partition[0] in behind]
-    topics = retired_topics(lake, feed, since, partitions, watermarks.batch, confirmed, matches)
+    topics = retired_topics(lake, feed, since, partitions, watermarks, matches)
     empty = topics.empty - {message.topic for message in blocking}
     retired = topics.retired - {message.topic for message in blocking if message.table is None}
     raised = {partition: max(tso, confirmed) if partition[0] in empty else tso for partition, tso in highest.items()}

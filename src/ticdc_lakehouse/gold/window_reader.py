@@ -49,16 +49,16 @@ def read_arrivals(
     before: Published,
     tso: int,
     batch: int,
-    known: Iterable[Definition],
     *,
     replays_through: datetime | None,
 ) -> Window:
     """Returns the events of the bronze batches after those of the published state ``before``, up to ``batch``, whatever
-    their commit_ts. Rows are also split at the DDLs that the ``known`` definitions come from."""
+    their commit_ts. Rows are also split at the DDLs that the published definitions come from."""
     events = lake.spark.sql(events_table.ordered_sql(lake, feed)).where(F.col("batch") <= batch)
     arrived, repeated = _with_repeated(events.withColumn("commit_ts", F.col("commit_order")), before)
     new = (F.col("batch") > before.batch) & ~repeated
-    return _window(arrived, before, tso, new, replays_through, past=tuple(known), seen=before.batch)
+    past = tuple(before.definitions.values())
+    return _window(arrived, before, tso, new, replays_through, past=past, seen=before.batch)
 
 
 def _with_repeated(events: DataFrame, before: Published) -> tuple[DataFrame, SparkColumn]:

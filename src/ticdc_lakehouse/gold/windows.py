@@ -22,7 +22,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold import state, state_tables, views
 from ticdc_lakehouse.gold.apply_plan import TableOutcome, apply_plans
-from ticdc_lakehouse.gold.eventual import arrived
+from ticdc_lakehouse.gold.feed_completeness import feed_completeness
 from ticdc_lakehouse.gold.late_rows import late_ddls, late_rows
 from ticdc_lakehouse.gold.live_commits import Commits
 from ticdc_lakehouse.gold.live_table import live_names
@@ -31,7 +31,7 @@ from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.publication import publish
 from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.staging import staged
-from ticdc_lakehouse.gold.watermark import Completeness, completeness
+from ticdc_lakehouse.gold.watermark import Completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
 from ticdc_lakehouse.log import log, warn
 from ticdc_lakehouse.planning.naming import Naming
@@ -45,7 +45,7 @@ from ticdc_lakehouse.session_settings import generated_code
 from ticdc_lakehouse.silver import quarantine
 from ticdc_lakehouse.tidb.session import Sessions
 
-_PARALLEL = 4
+_TABLES_AT_ONCE = 4
 """Tables that are merged at the same time."""
 _NO_RESTART = Restart(tables={}, definitions=())
 
@@ -221,12 +221,12 @@ def _state_and_completeness(
     known."""
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(state.newest, lake, config.feed, known)
-        complete = _feed_completeness(lake, config, known, until_tso) if known.number else None
+        complete = _completeness(lake, config, known, until_tso) if known.number else None
         before = asked.result()
     _check_mode(config, before)
     check_schemas(config, before)
     if complete is None or before is not known:
-        complete = _feed_completeness(lake, config, before, until_tso)
+        complete = _completeness(lake, config, before, until_tso)
     return before, complete
 
 
@@ -241,15 +241,14 @@ def _check_mode(config: GoldConfig, before: Published) -> None:
 def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart: Restart) -> PlanningInput:
     """Returns what the window's plan follows from. Tables of ``restart`` are in the place of those that were
     published."""
-    feed, names = config.feed, naming(lake, config.feed, config.name_template, config.schema_template)
+    feed, names = config.feed, naming(lake, config)
     for definition in restart.definitions:
         names.reserve(definition.stable_id)
     before = replace(start.before, tables={**start.before.tables, **restart.tables})
     complete, tso = start.completeness, start.tso
     eventual = config.mode is Mode.EVENTUAL
     if eventual:
-        known, replays = before.definitions.values(), complete.replays_through
-        window = read_arrivals(lake, feed, before, tso, complete.batch, known, replays_through=replays)
+        window = read_arrivals(lake, feed, before, tso, complete.batch, replays_through=complete.replays_through)
     else:
         # Completeness was asked of the published tables.
         has_ddls, replays = complete.has_ddls or bool(restart.tables), complete.replays_through
@@ -279,19 +278,17 @@ def _late(
     return points
 
 
-def _feed_completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: int | None) -> Completeness:
-    if config.mode is Mode.WATERMARKS:
-        return completeness(lake, config.feed, before, config.matches, config.retired)
-    if until_tso is not None:
+def _completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: int | None) -> Completeness:
+    if config.mode is Mode.EVENTUAL and until_tso is not None:
         raise ConfigError(
             f"feed {config.feed}: until_tso stops at a watermark, and gold mode eventual has none: leave it out"
         )
-    return arrived(lake, config.feed, before)
+    return feed_completeness(lake, config, before, config.mode)
 
 
 def _apply_plans(run: GoldRun, plan: WindowPlan) -> list[TableOutcome]:
     """Applies the plans, some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
-    with staged(run.lake, run.config, plan) as plan_with_stages, ThreadPoolExecutor(_PARALLEL) as pool:
+    with staged(run.lake, run.config, plan) as plan_with_stages, ThreadPoolExecutor(_TABLES_AT_ONCE) as pool:
         outcomes = pool.map(lambda plans: _apply_group(run, plans), plan_with_stages.groups())
         return [outcome for each in outcomes for outcome in each]
 

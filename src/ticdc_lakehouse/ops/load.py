@@ -140,7 +140,7 @@ class ExportLoader:
         and one for all tables whose rows have no place in gold."""
         self._check_reached(before)
         taken = published_ids(self.lake, self.config.feed)
-        names = naming(self.lake, self.config.feed, self.config.name_template, self.config.schema_template)
+        names = naming(self.lake, self.config)
         renames = self._renames(before)
         return all_problems(tables, lambda name: self._definition(name, before, renames, taken, names))
 

@@ -24,10 +24,10 @@ from ticdc_codec.event import Kind
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
-from ticdc_lakehouse.gold.eventual import arrived
+from ticdc_lakehouse.gold.feed_completeness import feed_completeness
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS, create_tables, definitions_sql, newest_states_sql
-from ticdc_lakehouse.gold.watermark import Completeness, completeness
+from ticdc_lakehouse.gold.watermark import Completeness
 from ticdc_lakehouse.ops import accounting, feed_views
 from ticdc_lakehouse.ops.alarm import Thresholds, problems_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -276,7 +276,7 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
     missing = _NO_SILVER if is_landed else _NO_BRONZE
     known = config or GoldConfig(feed=feed, time_zone="UTC")
     mode = current.mode if current.number else known.mode
-    complete = _completeness(lake, current, known, mode) if is_landed and in_silver else missing
+    complete = feed_completeness(lake, known, current, mode) if is_landed and in_silver else missing
     status = FeedStatus(
         feed=feed,
         landed=landing.landed_messages(lake, feed),
@@ -305,12 +305,6 @@ def _pending(current: Published) -> dict[TableName, tuple[str, ...]]:
     }
     names = {name: tuple(c.name for c in pending_columns(d.table)) for name, d in definitions.items()}
     return {name: columns for name, columns in names.items() if columns}
-
-
-def _completeness(lake: Reader, current: Published, config: GoldConfig, mode: Mode) -> Completeness:
-    if mode is Mode.EVENTUAL:
-        return arrived(lake, config.feed, current)
-    return completeness(lake, config.feed, current, config.matches, config.retired)
 
 
 def _newest_change(lake: Reader, feed: str, tso: int) -> datetime | None:

@@ -1,0 +1,18 @@
+"""How far a feed is complete, by its mode."""
+
+from __future__ import annotations
+
+from ticdc_lakehouse.catalog import Reader
+from ticdc_lakehouse.gold.eventual import arrived
+from ticdc_lakehouse.gold.watermark import Completeness, completeness
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.policy import Mode
+
+
+def feed_completeness(lake: Reader, config: GoldConfig, since: Published, mode: Mode) -> Completeness:
+    """Returns how far the feed is complete since the published state ``since``: up to its watermark, or in mode
+    eventual up to what has arrived."""
+    if mode is Mode.EVENTUAL:
+        return arrived(lake, config.feed, since)
+    return completeness(lake, config.feed, since, config.matches, config.retired)
