@@ -26,7 +26,7 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.session_settings import generated_code
 from ticdc_lakehouse.tidb.columns import source_columns
-from ticdc_lakehouse.tidb.session import Address, Snapshot, Source, address_of
+from ticdc_lakehouse.tidb.session import Address, Snapshot, SnapshotReader, address_of
 from ticdc_local.java import find_java
 from ticdc_local.resolver import resolve
 
@@ -74,7 +74,7 @@ def measure(lake: Lake, rows: int, address: Address, repetitions: int = 3) -> Re
     tso = _fill_tidb(address, rows)
     live = _fill_lake(lake, rows)
     (definition,) = tables_from_sql(_CREATE)
-    source = Source(connect=Snapshot(address=address, tso=tso).connect, threads=_CLIENTS)
+    source = SnapshotReader(connect=Snapshot(address=address, tso=tso).connect, threads=_CLIENTS)
     columns = source_columns(source, TableName(_DATABASE, _NAME))
     assert columns is not None
     both, _, _ = compared_table(definition, live, columns)
@@ -85,7 +85,7 @@ def measure(lake: Lake, rows: int, address: Address, repetitions: int = 3) -> Re
         contestants = {
             "compare": lambda: found.append(compare(lake.spark, source, both)),
             "read": lambda: _read(lake, address, rows),
-            "TiDB's checksums alone": lambda: source.ask_all(queries),
+            "TiDB's checksums alone": lambda: source.query_all(queries),
             "the lake's alone": lambda: lake.spark.sql(both.lake_checksums_sql("1", Chunk())).collect(),
         }
         times = interleaved(contestants, repetitions, {"seconds": wall})["seconds"]

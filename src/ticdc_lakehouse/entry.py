@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from ticdc_codec.errors import AttentionError, ConfigError
 from ticdc_codec.event import Column
 from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse import job_parameters
-from ticdc_lakehouse.bronze.landing import Landed, Source, create_tables, has_landed, land
+from ticdc_lakehouse.bronze.landing import KafkaSource, Landed, create_tables, has_landed, land
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, thresholds_of
@@ -39,9 +39,7 @@ from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode
 from ticdc_lakehouse.silver.first_messages import check_protocol
 from ticdc_lakehouse.silver.quarantine import Replayed, positions_of
-from ticdc_lakehouse.tidb.session import DSN_FORM, Address, Sessions, Snapshot, address_of
-
-Secret = Callable[[str, str], str]
+from ticdc_lakehouse.tidb.session import DSN_FORM, Address, Secret, Snapshot, SnapshotAt, address_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +78,7 @@ class Run:
     def bronze(self) -> Landed:
         """Lands what Kafka has. Raises ConfigError if another process runs it, as do the other layers, and for a new
         feed whose name is taken."""
-        source = Source(
+        source = KafkaSource(
             feed=self.feed.name,
             kafka_options={
                 **self.feed.kafka_options,
@@ -129,7 +127,7 @@ class Run:
             if known is None:
                 check_time_zones(self.lake, self.gold_config)
             applied = apply(
-                self.lake, self.gold_config, until_tso=self.until_tso, known=known, source=self._row_sessions()
+                self.lake, self.gold_config, until_tso=self.until_tso, known=known, source=self._row_snapshot_at()
             )
             status.create_views(self.lake, self.feed.name)
             fields |= {"from_tso": applied.from_tso, "tso": applied.tso, "row_changes": applied.row_changes}
@@ -216,7 +214,7 @@ class Run:
         status.create_feed(self.lake, self.feed.name)
         with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as fields:
             loaded = load(
-                self.lake, self.gold_config, folder, options, until_tso=self.until_tso, source=self._row_sessions()
+                self.lake, self.gold_config, folder, options, until_tso=self.until_tso, source=self._row_snapshot_at()
             )
             fields |= {"tso": loaded.tso, "tables": len(loaded.rows), "rows": sum(loaded.rows.values())}
             return loaded
@@ -237,19 +235,19 @@ class Run:
         `ops.verify.verification.verify`, and if no TiDB is named.
         """
         settings = VerifySettings(tables=tuple(tables), threads=threads, sleep=sleep, repair=repair)
-        sessions = self._sessions(dsn, "UTC")
+        snapshot_at = self._snapshot_at(dsn, "UTC")
         lock = self._exclusive(Layer.GOLD) if repair else nullcontext()
         with lock, timed("ops", "verified", feed=self.feed.name, repair=repair) as fields:
-            verified = verify(self.lake, self.gold_config, sessions, settings)
+            verified = verify(self.lake, self.gold_config, snapshot_at, settings)
             fields |= {"tso": verified.tso, "tables": len(verified.tables), "different": len(verified.different)}
             return verified
 
-    def _row_sessions(self) -> Sessions | None:
-        """Returns sessions that read rows as messages would have them, if the feed wants any read."""
-        return self._sessions(None, self.gold_config.time_zone) if self.feed.gold.reads_source else None
+    def _row_snapshot_at(self) -> SnapshotAt | None:
+        """Returns snapshots that read rows as messages would have them, if the feed wants any read."""
+        return self._snapshot_at(None, self.gold_config.time_zone) if self.feed.gold.reads_source else None
 
-    def _sessions(self, dsn: str | None, time_zone: str) -> Sessions:
-        """Returns sessions in the TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named."""
+    def _snapshot_at(self, dsn: str | None, time_zone: str) -> SnapshotAt:
+        """Returns snapshots of the TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named."""
         address = source_address(self.feed, dsn, self.secret)
         return lambda tso: Snapshot(address=address, tso=tso, time_zone=time_zone)
 

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from ticdc_lakehouse.config.feed import Feed, security_options
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.folder_lake import holds_table
 from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
-from ticdc_lakehouse.tidb.session import address_of
+from ticdc_lakehouse.tidb.session import Secret, address_of
 from ticdc_local.kafka import SILENT, check_brokers, client_options
 
 FREE_BYTES = 256 * 1024**2
@@ -80,14 +80,14 @@ def check_writable(lake: Path) -> None:
         ) from None
 
 
-def problems(feeds: Sequence[Feed], lake: Path, secret: Callable[[str, str], str]) -> dict[str, str]:
+def problems(feeds: Sequence[Feed], lake: Path, secret: Secret) -> dict[str, str]:
     """Returns why a feed cannot be landed now, by its name, for the feeds that cannot."""
     with ThreadPoolExecutor(max(1, len(feeds))) as pool:
         results = pool.map(lambda feed: _problem(feed, lake, secret), feeds)
         return {feed.name: problem for feed, problem in zip(feeds, results, strict=True) if problem is not None}
 
 
-def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str | None:
+def _problem(feed: Feed, lake: Path, secret: Secret) -> str | None:
     try:
         options = _security(feed, secret)
         check_brokers(feed.bootstrap_servers, feed.servers_place)
@@ -99,7 +99,7 @@ def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str |
     return None
 
 
-def _security(feed: Feed, secret: Callable[[str, str], str]) -> dict[str, str]:
+def _security(feed: Feed, secret: Secret) -> dict[str, str]:
     """Returns the Kafka client's options. Raises ConfigError for a missing secret, also that of a TiDB which gold
     reads."""
     if feed.gold.reads_source and feed.source is not None:
@@ -130,7 +130,7 @@ def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
             _check_protocol(feed, _messages(consumer, partitions))
 
 
-def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
+def read_sample(feed: Feed, secret: Secret) -> Sample | None:
     """Returns the feed's partitions and first messages; None where its security is one that only Java can do.
 
     Raises ConfigError if its brokers cannot be read, or a topic does not exist.

@@ -45,13 +45,13 @@ KEY = ("k", "t")
 
 
 @dataclass(frozen=True)
-class Sessions:
-    """Sessions in MariaDB."""
+class Snapshots:
+    """Snapshots of MariaDB."""
 
     port: int
     tso: int = 0
 
-    def __call__(self, tso: int) -> Sessions:
+    def __call__(self, tso: int) -> Snapshots:
         return replace(self, tso=tso)
 
     def connect(self) -> Any:
@@ -62,7 +62,7 @@ class Sessions:
 
 
 @dataclass(frozen=True)
-class NoVersions(Sessions):
+class NoVersions(Snapshots):
     """A TiDB that has collected its garbage."""
 
     def connect(self) -> Any:
@@ -96,8 +96,8 @@ def asked(port: int) -> set[int]:
     return {tso for (tso,) in execute(port, "SELECT tso FROM asked.tsos")}
 
 
-def apply(feed: Changefeed, sessions: Sessions) -> Applied:
-    return windows.apply(feed.lake, feed.run.gold_config, source=sessions)
+def apply(feed: Changefeed, snapshots: Snapshots) -> Applied:
+    return windows.apply(feed.lake, feed.run.gold_config, source=snapshots)
 
 
 def cut(change: RowChange, key: Sequence[str]) -> RowChange:
@@ -139,7 +139,7 @@ def test_a_row_that_was_cut_is_whole_for_every_type(
     feed.send(0, whole, cut(too_large, KEY))
     feed.resolve(at(3))
     feed.load()
-    assert apply(feed, Sessions(port)).blocked == {}
+    assert apply(feed, Snapshots(port)).blocked == {}
     rows = feed.rows("typed")
     assert rows[2] == rows[1]
     assert asked(port) == {at(2)}
@@ -166,7 +166,7 @@ def test_only_the_newest_change_of_a_key_is_read(notes: Changefeed, port: int) -
     notes.send(0, NOTES.update(at(6), (5, "large", 0), (5, "small", 5)))
     notes.resolve(at(7))
     notes.load()
-    assert apply(notes, Sessions(port)).blocked == {}
+    assert apply(notes, Snapshots(port)).blocked == {}
     assert notes.rows("notes") == {1: ("new", 1), 3: ("three", 3), 5: ("small", 5)}
     assert asked(port) == {at(3)}
     assert list((notes.folder / "checkpoints").glob("gold_*/source/*")) == []
@@ -177,11 +177,11 @@ def test_only_the_newest_change_of_a_key_is_read(notes: Changefeed, port: int) -
     ("versions", "reason"),
     [
         pytest.param(NoVersions, "no versions that old", id="no versions"),
-        pytest.param(Sessions, r'TiDB has 0 rows with the key \{"id": "9"\}', id="no row"),
+        pytest.param(Snapshots, r'TiDB has 0 rows with the key \{"id": "9"\}', id="no row"),
     ],
 )
 def test_a_row_that_cannot_be_read_blocks_its_table_before_it_until_it_can(
-    notes: Changefeed, port: int, versions: type[Sessions], reason: str
+    notes: Changefeed, port: int, versions: type[Snapshots], reason: str
 ) -> None:
     notes.send(0, NOTES.insert(at(1), 1, "old", 0), cut(NOTES.insert(at(2), 9, "nine", 9), ["id"]))
     notes.send(0, NOTES.insert(at(3), 10, "later", 10))
@@ -192,7 +192,7 @@ def test_a_row_that_cannot_be_read_blocks_its_table_before_it_until_it_can(
     assert notes.rows("notes") == {1: ("old", 0)}
     assert re.search(reason, stopped["shop", "notes"])
     execute(port, "INSERT INTO shop.notes VALUES (9, 'nine', 9)")
-    assert apply(notes, Sessions(port)).blocked == {}
+    assert apply(notes, Snapshots(port)).blocked == {}
     assert notes.rows("notes") == {1: ("old", 0), 9: ("nine", 9), 10: ("later", 10)}
 
 
@@ -203,5 +203,5 @@ def test_newest_change_below_an_unreadable_row_is_whole(notes: Changefeed, port:
     notes.send(0, cut(NOTES.insert(at(3), 9, "nine", 9), ["id"]), NOTES.update(at(4), (1, "new", 1), (1, "newer", 2)))
     notes.resolve(at(5))
     notes.load()
-    assert set(apply(notes, Sessions(port)).blocked) == {("shop", "notes")}
+    assert set(apply(notes, Snapshots(port)).blocked) == {("shop", "notes")}
     assert notes.rows("notes") == {1: ("new", 1)}

@@ -59,13 +59,13 @@ def typed_row(number: int) -> list[str | None]:
 
 
 @dataclass(frozen=True)
-class Sessions:
-    """Sessions in MariaDB, whatever the TSO."""
+class Snapshots:
+    """Snapshots of MariaDB, whatever the TSO."""
 
     port: int
     user: str = "root"
 
-    def __call__(self, tso: int) -> Sessions:
+    def __call__(self, tso: int) -> Snapshots:
         assert tso == TSO
         return self
 
@@ -87,7 +87,7 @@ class Verification:
 
     def verify(self, *tables: str, user: str = "root", **settings: Any) -> dict[str, TableResult]:
         chosen = VerifySettings(**{"tables": tables, "chunk_rows": 8, **settings})
-        verified = verify(self.lake, CONFIG, Sessions(self.port, user), chosen)  # type: ignore[arg-type]
+        verified = verify(self.lake, CONFIG, Snapshots(self.port, user), chosen)  # type: ignore[arg-type]
         return {table.name.table: table for table in verified.tables}
 
     def fill(self) -> None:

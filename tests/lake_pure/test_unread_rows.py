@@ -16,7 +16,7 @@ def test_a_tidb_that_does_not_answer_is_asked_once() -> None:
     """Each question may end by a time-out only; and the table is blocked before the first row."""
     asked = []
 
-    def sessions(tso: int) -> Any:
+    def snapshot_at(tso: int) -> Any:
         def connect() -> None:
             asked.append(tso)
             raise ConfigError("no answer")
@@ -26,7 +26,7 @@ def test_a_tidb_that_does_not_answer_is_asked_once() -> None:
     (table,) = tables_from_sql("USE d; CREATE TABLE t (id INT PRIMARY KEY, v TEXT);", source="test")
     cut = [{"key": f"{key}", "commit_ts": ts, "image": f'{{"id":"{key}"}}'} for ts, key in ((7, 1), (7, 2), (8, 3))]
     batches = [pa.RecordBatch.from_pylist(some) for some in (cut[:1], cut[1:])]
-    rows = [row for batch in _reader(sessions, table)(batches) for row in batch.to_pylist()]
+    rows = [row for batch in _reader(snapshot_at, table)(batches) for row in batch.to_pylist()]
     assert asked == [7]
     assert [(row["commit_ts"], row["image"], row["error"]) for row in rows] == [
         (7, None, "no answer"),

@@ -19,8 +19,8 @@ from ticdc_lakehouse.ops.verify.compared_table import Checksum, ComparedTable, c
 from ticdc_lakehouse.ops.verify.comparison import (
     DifferentRows,
     bucket_digits,
+    bucket_groups,
     quantiles,
-    together,
     without_moved,
 )
 from ticdc_lakehouse.ops.verify.differences import (
@@ -38,7 +38,7 @@ from ticdc_lakehouse.schema.definition import Table, table_from_wire
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.columns import SourceColumn, source_columns, source_literal
-from ticdc_lakehouse.tidb.session import Address, Snapshot, Source, address_of
+from ticdc_lakehouse.tidb.session import Address, Snapshot, SnapshotReader, address_of
 
 
 def secret(scope: str, key: str) -> str:
@@ -115,9 +115,9 @@ def test_a_server_that_stops_answering_ends_a_query(monkeypatch: pytest.MonkeyPa
     with closing(socket.create_server(("127.0.0.1", 0))) as server, ThreadPoolExecutor(1) as pool:
         address = Address(host="127.0.0.1", port=server.getsockname()[1], user="reader")
         pool.submit(_silent_after_settings, server)
-        source = Source(connect=address.connect)
+        source = SnapshotReader(connect=address.connect)
         with pytest.raises(ApplyError, match=r"TiDB: Lost connection .*timed out.*: SELECT 1"):
-            source.ask("SELECT 1")
+            source.query("SELECT 1")
 
 
 def _silent_after_settings(server: socket.socket) -> None:
@@ -223,7 +223,7 @@ def test_bounds_are_quantiles_of_a_sample() -> None:
 def test_rows_are_compared_in_buckets_of_limited_size() -> None:
     assert [bucket_digits(rows, 100) for rows in (0, 1600, 1601, 10**9)] == [1, 1, 2, 4]
     rows = {"a": 5, "b": 1, "c": 1}
-    assert together(["a", "b", "c"], rows, 3) == [["a"], ["b", "c"]]
+    assert bucket_groups(["a", "b", "c"], rows, 3) == [["a"], ["b", "c"]]
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ class Answering:
 
     answer: list[tuple[str | None, ...]]
 
-    def ask(self, query: str) -> list[tuple[str | None, ...]]:
+    def query(self, query: str) -> list[tuple[str | None, ...]]:
         assert "information_schema.columns" in query
         return self.answer
 

@@ -26,7 +26,7 @@ from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
 from ticdc_lakehouse.ops.verify.verification import VerifySettings, verify
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.columns import source_columns
-from ticdc_lakehouse.tidb.session import Source as AskedTiDB
+from ticdc_lakehouse.tidb.session import SnapshotReader
 from ticdc_lakehouse.tidb.session import text_of
 from ticdc_local.verify_stream import load_stream
 from ticdc_testkit.recorded_streams import answers, recorded_stream
@@ -82,7 +82,7 @@ def generated(table: Mapping[str, Any]) -> set[str]:
     return set(re.findall(r"^ *`([^`]+)`.* GENERATED ALWAYS AS ", table["create"], re.MULTILINE))
 
 
-def compared(source: AskedTiDB, create: str) -> ComparedTable:
+def compared(source: SnapshotReader, create: str) -> ComparedTable:
     """A table of a CREATE TABLE, as both sides have it."""
     (table,) = tables_from_sql(create, source="test")
     return compared_table(table, "", source_columns(source, table.name))[0]
@@ -94,10 +94,10 @@ def test_tidbs_texts_mean_what_its_clients_read(database: TiDB, folder: str) -> 
     stream = recorded_stream(STREAMS / folder, "canal_json.jsonl.gz", {})
     for name, table in list(answers(stream.folder))[-1].tables.items():
         database.execute(*inserted(name, table, stream.time_zone))
-        source = AskedTiDB(connect=database.at(database.tso()).connect)
+        source = SnapshotReader(connect=database.at(database.tso()).connect)
         both = compared(source, f"USE `{name.partition('.')[0]}`; {table['create']};")
-        hashes = [key for key, _ in source.ask(both.source_hashes_sql(Chunk()))]
-        read = [tuple(map(text_of, row[1:])) for row in source.ask(both.source_texts_sql(Chunk(), hashes))]
+        hashes = [key for key, _ in source.query(both.source_hashes_sql(Chunk()))]
+        read = [tuple(map(text_of, row[1:])) for row in source.query(both.source_texts_sql(Chunk(), hashes))]
         names = [column["name"] for column in table["columns"]]
         order = [names.index(column.name) for column in both.columns]
         expected = {both.key_of(row): row for row in ([plain(row[at]) for at in order] for row in table["rows"])}
@@ -133,10 +133,10 @@ def test_checksums_are_computed_by_tikv(database: TiDB) -> None:
     listed = ", ".join(f"c{number} {kind}" for number, kind in enumerate(columns))
     create = f"CREATE TABLE test.pushed (id bigint PRIMARY KEY, {listed})"
     database.execute(create)
-    source = AskedTiDB(connect=database.at(database.tso()).connect)
+    source = SnapshotReader(connect=database.at(database.tso()).connect)
     both = compared(source, f"{create};")
     chunk = key_ranges(both.key, [("10",), ("20",)], Chunk())[1]
-    plan = source.ask(f"EXPLAIN {both.source_checksum_sql(chunk)}")
+    plan = source.query(f"EXPLAIN {both.source_checksum_sql(chunk)}")
     source.close()
     steps = [(str(step[0]).strip("└─ ").rpartition("_")[0][-9:], step[2]) for step in plan]
     assert steps[2:] == [("StreamAgg", "cop[tikv]"), ("RangeScan", "cop[tikv]")]

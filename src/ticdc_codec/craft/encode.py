@@ -93,7 +93,9 @@ class _Writer:
         self, kind: EventType, commit_ts: int, body: bytes = b"", database: str | None = None, table: str | None = None
     ) -> None:
         self.flush()
-        header = Header(kind=kind, commit_ts=[commit_ts], partitions=[NO_TERM], databases=[database], tables=[table])
+        header = _HeaderFields(
+            kind=kind, commit_ts=[commit_ts], partitions=[NO_TERM], databases=[database], tables=[table]
+        )
         self.messages.append(self._composer.single_event(header, body))
 
     def _add_row(self, row: RowChange, groups: EncodedGroups) -> None:
@@ -106,8 +108,8 @@ class _Writer:
             self.flush()
 
 
-def _header(rows: Sequence[RowChange]) -> Header:
-    return Header(
+def _header(rows: Sequence[RowChange]) -> _HeaderFields:
+    return _HeaderFields(
         kind=EventType.ROW,
         commit_ts=[commit_ts_of(row, "craft") for row in rows],
         partitions=[NO_TERM if row.table_id is None else row.table_id for row in rows],
@@ -123,7 +125,7 @@ def _ddl_type(ddl: Ddl) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class _HeaderFields:
     """The header's fields for each event."""
 
     kind: EventType
@@ -153,7 +155,7 @@ class MessageComposer:
     def __init__(self) -> None:
         self._vocabularies: dict[tuple[tuple[object, ...], ...], _Vocabulary] = {}
 
-    def rows(self, header: Header, rows: Sequence[EncodedGroups]) -> Message:
+    def rows(self, header: _HeaderFields, rows: Sequence[EncodedGroups]) -> Message:
         """Returns a message of row changes."""
         plans = [plan for groups in rows for plan, _ in groups]
         vocabulary = self._vocabulary(header, plans)
@@ -162,11 +164,11 @@ class MessageComposer:
         body = b"".join([piece for groups in rows for plan, values in groups for piece in (heads[plan], values)])
         return _message(header, vocabulary, body, [*map(sum, sizes)], b"".join(map(_size_table, sizes)))
 
-    def single_event(self, header: Header, body: bytes) -> Message:
+    def single_event(self, header: _HeaderFields, body: bytes) -> Message:
         """Returns a message of one DDL or watermark."""
         return _message(header, self._vocabulary(header, ()), body, [len(body)], b"")
 
-    def _vocabulary(self, header: Header, plans: Sequence[ImagePlan]) -> _Vocabulary:
+    def _vocabulary(self, header: _HeaderFields, plans: Sequence[ImagePlan]) -> _Vocabulary:
         used = tuple(dict.fromkeys(header.databases)), tuple(dict.fromkeys(header.tables)), tuple(dict.fromkeys(plans))
         vocabulary = self._vocabularies.get(used)
         if vocabulary is None:
@@ -195,7 +197,9 @@ def _dictionary(names: list[bytes]) -> bytes:
     return b"".join([uvarint(len(names)), *[uvarint(len(name)) for name in names], *names]) if names else b""
 
 
-def _message(header: Header, vocabulary: _Vocabulary, bodies: bytes, sizes: list[int], group_tables: bytes) -> Message:
+def _message(
+    header: _HeaderFields, vocabulary: _Vocabulary, bodies: bytes, sizes: list[int], group_tables: bytes
+) -> Message:
     """Returns one message; ``sizes`` are those of the bodies, ``group_tables`` the size tables of the rows' column
     groups."""
     terms, dictionary = vocabulary.terms, vocabulary.dictionary

@@ -65,7 +65,7 @@ _OFFSET_COLUMNS = """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class KafkaSource:
     """Where a feed's messages come from."""
 
     feed: str
@@ -135,7 +135,9 @@ def create_tables(lake: Lake, feed: str) -> None:
     )
 
 
-def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_per_trigger: int | None = None) -> Landed:
+def land(
+    lake: Lake, source: KafkaSource, *, continuous: bool = False, max_offsets_per_trigger: int | None = None
+) -> Landed:
     """Lands what Kafka has (``availableNow``), or continues until stopped (``continuous``).
 
     Raises OffsetGapError if Kafka deleted messages before they were read or has another topic of the name, ConfigError
@@ -149,7 +151,7 @@ def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_pe
         raise
 
 
-def _land(lake: Lake, source: Source, *, continuous: bool, max_offsets_per_trigger: int | None) -> Landed:
+def _land(lake: Lake, source: KafkaSource, *, continuous: bool, max_offsets_per_trigger: int | None) -> Landed:
     checkpoint = _checkpoint(lake, source.feed)
     begun = stream_checkpoint.planned(checkpoint) is not None
     options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
@@ -177,7 +179,7 @@ def _land(lake: Lake, source: Source, *, continuous: bool, max_offsets_per_trigg
 
 
 def kafka_options(
-    source: Source, ends: Mapping[str, Mapping[str, int]], max_offsets_per_trigger: int | None
+    source: KafkaSource, ends: Mapping[str, Mapping[str, int]], max_offsets_per_trigger: int | None
 ) -> dict[str, str]:
     """Returns the options of Spark's Kafka source.
 
@@ -231,7 +233,7 @@ def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> N
         )
 
 
-def _ends(lake: Lake, source: Source) -> dict[str, dict[str, int]]:
+def _ends(lake: Lake, source: KafkaSource) -> dict[str, dict[str, int]]:
     """Returns by topic and partition the offset that bronze has read to, or the earliest for a partition that is new
     since then; empty before the first batch. Raises OffsetGapError if a partition is gone."""
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(source.feed)))
@@ -250,7 +252,7 @@ def _ends(lake: Lake, source: Source) -> dict[str, dict[str, int]]:
     return by_topic
 
 
-def _partitions(lake: Lake, source: Source) -> set[tuple[str, int]]:
+def _partitions(lake: Lake, source: KafkaSource) -> set[tuple[str, int]]:
     """Returns the topics' partitions in Kafka now, as a stream notes them that begins where they end; empty if it does
     not."""
     checkpoint = lake.checkpoint(f"bronze_{source.feed}.partitions")
@@ -279,7 +281,7 @@ def _landed(
     return Landed(feed=feed, batches=int(row[0]), messages=int(row[1] or 0))
 
 
-def _explain(source: Source, error: StreamingQueryException) -> None:
+def _explain(source: KafkaSource, error: StreamingQueryException) -> None:
     """Raises the error that a stream's error means, if it is of Kafka."""
     text = str(error)
     if "DATA_LOSS" in text or "data may have been lost" in text or "OffsetOutOfRange" in text:

@@ -7,7 +7,7 @@ the keys; docs/feeds.md and resources/feeds/feed.schema.json are made from it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from ticdc_lakehouse.config.table_filter import TableFilter
 from ticdc_lakehouse.policy import Mode, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.script import tables_from_sql
-from ticdc_lakehouse.tidb.session import DSN_FORM, address_of
+from ticdc_lakehouse.tidb.session import DSN_FORM, Secret, address_of
 
 FEED_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 FEED_NAME_WORDS = "at most 40 letters a-z, digits and _, beginning with a letter"
@@ -140,7 +140,7 @@ def load_feeds(folder: Path, names: Iterable[str], *, bootstrap_servers: str | N
     return tuple(feeds)
 
 
-def security_options(feed: Feed, secret: Callable[[str, str], str], *, on_databricks: bool = False) -> dict[str, str]:
+def security_options(feed: Feed, secret: Secret, *, on_databricks: bool = False) -> dict[str, str]:
     """Returns the options of Spark's Kafka source that hold the feed's security, as `config.security.client_options`
     returns them."""
     return client_options(feed.security, secret, on_databricks=on_databricks)

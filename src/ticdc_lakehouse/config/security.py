@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.client_option import CLASS_OPTIONS, CLIENT_OPTIONS, DATABRICKS_OPTIONS
 from ticdc_lakehouse.config.keys import Key
+from ticdc_lakehouse.tidb.session import Secret
 
 PREFIXES = ("security.", "sasl.", "ssl.")
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -88,9 +89,7 @@ def _secret_reference(value: Mapping[object, object], key: Key) -> SecretReferen
     return SecretReference(scope=scope, key=name)
 
 
-def client_options(
-    security: Mapping[str, Value], secret: Callable[[str, str], str], *, on_databricks: bool
-) -> dict[str, str]:
+def client_options(security: Mapping[str, Value], secret: Secret, *, on_databricks: bool) -> dict[str, str]:
     """Returns the options of Spark's Kafka source; ``secret(scope, key)`` returns a secret's text.
 
     A feed file may name the client's classes as open-source Spark or as Databricks' runtime has them, and runs on both.

@@ -16,7 +16,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular, with_new_keys
 from ticdc_lakehouse.gold.column_conversion import convert_column
 from ticdc_lakehouse.gold.live_table import (
-    Column,
+    LiveColumn,
     commented,
     given_properties,
     layout_sql,
@@ -103,7 +103,7 @@ def exchange(
         replace_rows(lake, table, query, definition, columns)
 
 
-def replace_rows(lake: Lake, table: str, query: str, definition: Table, columns: Sequence[Column]) -> None:
+def replace_rows(lake: Lake, table: str, query: str, definition: Table, columns: Sequence[LiveColumn]) -> None:
     """Replaces rows, columns and layout of a live table in one commit. Older versions keep theirs, and the table keeps
     the other properties that were set."""
     layout = layout_sql(definition, columns, given_properties(lake, table))

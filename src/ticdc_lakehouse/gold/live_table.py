@@ -58,7 +58,7 @@ _DERIVED_PROPERTIES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class LiveColumn:
     """A column of a live table as SQL declares it."""
 
     name: str
@@ -71,18 +71,19 @@ class Column:
         return f"{quoted(self.name)} {self.spark_type} COMMENT {literal(self.comment)}"
 
 
-def live_columns(table: Table, *, tombstones: bool) -> list[Column]:
+def live_columns(table: Table, *, tombstones: bool) -> list[LiveColumn]:
     """Returns all columns of a live table: the table's, then gold's own."""
     own = (COMMIT_TS, IRREGULAR, KEY, *((DELETED,) if tombstones else ()))
-    return [*map(_column, typed_columns(table)), *(Column(name=n, spark_type=t, comment=c) for n, t, c in _own(own))]
+    return [*map(_column, typed_columns(table)), *map(_own_column, own)]
 
 
-def _column(column: TypedColumn) -> Column:
-    return Column(name=column.name, spark_type=column.spark_type, comment=column.comment)
+def _column(column: TypedColumn) -> LiveColumn:
+    return LiveColumn(name=column.name, spark_type=column.spark_type, comment=column.comment)
 
 
-def _own(names: Iterable[str]) -> Iterable[tuple[str, str, str]]:
-    return ((name, *OWN_COLUMNS[name]) for name in names)
+def _own_column(name: str) -> LiveColumn:
+    spark_type, comment = OWN_COLUMNS[name]
+    return LiveColumn(name=name, spark_type=spark_type, comment=comment)
 
 
 def clustering(table: Table) -> tuple[str, ...]:
@@ -98,7 +99,7 @@ def _has_statistics(column: ColumnDefinition) -> bool:
     return column.type.family not in _WITHOUT_RANGES and not column.virtual and column.name.isidentifier()
 
 
-def layout_sql(table: Table, columns: Iterable[Column], properties: Mapping[str, str]) -> str:
+def layout_sql(table: Table, columns: Iterable[LiveColumn], properties: Mapping[str, str]) -> str:
     """Returns the clauses of CREATE and REPLACE TABLE after the columns: comment, clustering, properties."""
     clustered = clustering(table)
     with_statistics = ",".join(quoted(name) for name in dict.fromkeys((*clustered, COMMIT_TS, KEY)))
@@ -107,11 +108,11 @@ def layout_sql(table: Table, columns: Iterable[Column], properties: Mapping[str,
     return f"COMMENT {comment} CLUSTER BY ({', '.join(map(quoted, clustered))}) TBLPROPERTIES ({listed})"
 
 
-def _comment_sql(table: Table, columns: Iterable[Column]) -> str:
+def _comment_sql(table: Table, columns: Iterable[LiveColumn]) -> str:
     return literal(f"TiDB table {table.database}.{table.table}; {_promise(columns)}")
 
 
-def _promise(columns: Iterable[Column]) -> str:
+def _promise(columns: Iterable[LiveColumn]) -> str:
     if any(column.name == DELETED for column in columns):  # mode eventual
         return f"rows are as new as what had arrived, at no common TSO; deleted ones stay, marked in {DELETED}"
     return "each version is the table at its commit's TSO"
@@ -183,7 +184,7 @@ def drop_unpublished(lake: Lake, name: str, feed: str) -> None:
     lake.drop(Layer.LIVE, name)
 
 
-def commented(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+def commented(rows: DataFrame, columns: Sequence[LiveColumn]) -> DataFrame:
     """Returns the rows with the columns in this order and their comments: CREATE and REPLACE TABLE … AS SELECT take the
     comments from the query's columns."""
     return rows.select(*(F.col(quoted(c.name)).alias(c.name, metadata={"comment": c.comment}) for c in columns))

@@ -11,7 +11,7 @@ from ticdc_lakehouse.gold.live_table import live_name
 from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.window_plan import TablePlan
-from ticdc_lakehouse.tidb.session import Sessions
+from ticdc_lakehouse.tidb.session import SnapshotAt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +25,8 @@ class GoldRun:
     """Stable id to name of the live tables that are published, or about to be published from an export."""
     number: int = 0
     """Number of the published window on which it began."""
-    source: Sessions | None = None
-    """Sessions in TiDB, for rows that no message has whole."""
+    source: SnapshotAt | None = None
+    """Snapshots of TiDB, for rows that no message has whole."""
     undisturbed: bool = False
     """True if this process wrote the published state and nothing failed since: then no run has died on a live table, or
     the first commit to it shows that one has (`own_version`)."""

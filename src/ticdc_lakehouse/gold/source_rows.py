@@ -41,7 +41,7 @@ from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.tidb.columns import SourceColumn, source_columns, source_literal, source_text_sql
-from ticdc_lakehouse.tidb.session import Sessions, Source, text_of
+from ticdc_lakehouse.tidb.session import SnapshotAt, SnapshotReader, text_of
 
 _READ = pa.schema({KEY: pa.string(), "commit_ts": pa.int64(), "image": pa.string(), "error": pa.string()})
 """`WHOLE_COLUMNS` as an Arrow schema."""
@@ -59,7 +59,7 @@ def needs_source(config: GoldConfig, rows: MergeRows) -> bool:
 
 @contextmanager
 def read_whole(
-    lake: Lake, config: GoldConfig, sessions: Sessions, rows: MergeRows
+    lake: Lake, config: GoldConfig, snapshot_at: SnapshotAt, rows: MergeRows
 ) -> Iterator[tuple[MergeRows, BlockingPoint | None]]:
     """Yields the step with its cut rows whole, and the point before the first row that TiDB could not return. The rows
     can be read only within the context.
@@ -69,7 +69,7 @@ def read_whole(
     folder = str(Path(lake.checkpoint(f"gold_{config.feed}")) / "source" / f"_ticdc_source_{uuid4().hex}")
     whole = replace(rows, whole_rows=folder)
     try:
-        _read(lake, config, sessions, rows, folder)
+        _read(lake, config, snapshot_at, rows, folder)
         show_files(lake, whole)
         yield whole, _unread(lake, whole_rows_view(folder))
     finally:
@@ -77,12 +77,12 @@ def read_whole(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _read(lake: Lake, config: GoldConfig, sessions: Sessions, rows: MergeRows, folder: str) -> None:
+def _read(lake: Lake, config: GoldConfig, snapshot_at: SnapshotAt, rows: MergeRows, folder: str) -> None:
     latest = latest_sql(lake, config.feed, rows, config.time_zone)
     is_cut = f"image IS NOT NULL AND size(json_object_keys(image)) < {len(rows.table.sent)}"
     cut = lake.spark.sql(f"SELECT {KEY}, {COMMIT_TS} AS commit_ts, image FROM ({latest}) WHERE {is_cut}")
     ordered = cut.repartitionByRange(_READERS, "commit_ts").sortWithinPartitions("commit_ts")
-    ordered.mapInArrow(_reader(sessions, rows.table), WHOLE_COLUMNS).write.parquet(folder)
+    ordered.mapInArrow(_reader(snapshot_at, rows.table), WHOLE_COLUMNS).write.parquet(folder)
 
 
 def _unread(lake: Lake, view: str) -> BlockingPoint | None:
@@ -97,7 +97,7 @@ def _unread(lake: Lake, view: str) -> BlockingPoint | None:
     return BlockingPoint(tso=commit_ts - 1, stop=incompatible(detail, WayOut.ASK_TIDB_AGAIN, WayOut.LOAD_EXPORT))
 
 
-def _reader(sessions: Sessions, table: Table) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def _reader(snapshot_at: SnapshotAt, table: Table) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     """Returns a function that reads rows in the order of their commit_ts. After one that TiDB could not return, no
     other is asked for: the table is blocked before it, and the time-out of a TiDB that answers nothing is waited for
     once."""
@@ -106,7 +106,7 @@ def _reader(sessions: Sessions, table: Table) -> Callable[[Iterable[pa.RecordBat
         cut = (row for batch in batches for row in zip(*map(pa.Array.to_pylist, batch.columns), strict=True))
         error: str | None = None
         for commit_ts, some in groupby(cut, key=lambda row: row[1]):
-            for row in _rows_at(sessions, table, commit_ts, some, error):
+            for row in _rows_at(snapshot_at, table, commit_ts, some, error):
                 error = row["error"]
                 yield pa.RecordBatch.from_pylist([row], _READ)  # a batch for each, since they are large
 
@@ -114,10 +114,10 @@ def _reader(sessions: Sessions, table: Table) -> Callable[[Iterable[pa.RecordBat
 
 
 def _rows_at(
-    sessions: Sessions, table: Table, commit_ts: int, cut: Iterable[_Cut], error: str | None
+    snapshot_at: SnapshotAt, table: Table, commit_ts: int, cut: Iterable[_Cut], error: str | None
 ) -> Iterator[dict[str, Any]]:
     """Yields the rows of one commit_ts, with the ``error`` of an earlier row if there is one."""
-    source = Source(connect=sessions(commit_ts).connect, threads=1)
+    source = SnapshotReader(connect=snapshot_at(commit_ts).connect, threads=1)
     with closing(source):
         reader = None
         for key, _, image in cut:
@@ -135,13 +135,13 @@ def _rows_at(
 class _TableReader:
     """A table at a TSO."""
 
-    source: Source
+    source: SnapshotReader
     table: Table
     columns: Sequence[SourceColumn]
     """The columns of the definition, in its order."""
 
     @classmethod
-    def at(cls, source: Source, table: Table) -> _TableReader:
+    def at(cls, source: SnapshotReader, table: Table) -> _TableReader:
         """Returns the reader of a table. Raises ApplyError if TiDB lacks a column of the definition."""
         there = {fold(column.name): column for column in source_columns(source, table.name) or ()}
         missing = [column.name for column in table.sent if fold(column.name) not in there]
@@ -159,7 +159,7 @@ class _TableReader:
             value = key.get(defined.name)
             if value is not None:
                 conditions.append(f"{quoted(column.name)} = {source_literal(column, value, by_name=by_name)}")
-        found = self.source.ask(
+        found = self.source.query(
             f"SELECT {', '.join(texts)} FROM {quoted(self.table.database)}.{quoted(self.table.table)} "
             f"WHERE {' AND '.join(conditions)}"
         )

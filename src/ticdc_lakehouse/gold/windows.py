@@ -43,7 +43,7 @@ from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.session_settings import generated_code
 from ticdc_lakehouse.silver import quarantine
-from ticdc_lakehouse.tidb.session import Sessions
+from ticdc_lakehouse.tidb.session import SnapshotAt
 
 _TABLES_AT_ONCE = 4
 """Tables that are merged at the same time."""
@@ -99,7 +99,7 @@ def apply(
     until_tso: int | None = None,
     restart: Restart = _NO_RESTART,
     known: Published | None = None,
-    source: Sessions | None = None,
+    source: SnapshotAt | None = None,
 ) -> Applied:
     """Applies what is complete, up to ``until_tso`` at most, and publishes it. Repeating it changes nothing. Where a
     window retires the topic that held the watermark back, the next window follows at once.
@@ -132,7 +132,7 @@ def _apply_window(
     config: GoldConfig,
     known: Published | None,
     until_tso: int | None,
-    source: Sessions | None,
+    source: SnapshotAt | None,
     restart: Restart = _NO_RESTART,
 ) -> tuple[Applied, bool]:
     """Applies one window. Returns also whether another one may be complete then (`Completeness.may_advance`)."""
@@ -180,7 +180,7 @@ def _publish_changes(
 
 
 def _gold_run(
-    lake: Lake, config: GoldConfig, start: _WindowStart, restart: Restart, source: Sessions | None
+    lake: Lake, config: GoldConfig, start: _WindowStart, restart: Restart, source: SnapshotAt | None
 ) -> GoldRun:
     before = start.before
     return GoldRun(

@@ -58,7 +58,7 @@ from ticdc_lakehouse.sql.typed_columns import (
     typed_columns,
     values_sql,
 )
-from ticdc_lakehouse.tidb.session import Sessions
+from ticdc_lakehouse.tidb.session import SnapshotAt
 
 _AGAIN = "export it again"
 
@@ -79,7 +79,7 @@ def load(
     options: LoadOptions | None = None,
     *,
     until_tso: int | None = None,
-    source: Sessions | None = None,
+    source: SnapshotAt | None = None,
 ) -> Loaded:
     """Runs gold with the tables of Dumpling's export in ``folder`` in place of what it had of them. Skips tables that
     the feed's filter excludes. ``source`` is that of `gold.windows.apply`.

@@ -25,6 +25,7 @@ from ticdc_lakehouse.gold.live_commits import UPKEEP
 from ticdc_lakehouse.gold.live_table import tags_sql
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.sql.text import quoted
+from ticdc_lakehouse.tidb.session import Secret
 
 CANARY = "given"
 """What the job passes to the notebook as parameter of the job and of the nested task."""
@@ -60,7 +61,7 @@ class Environment:
     """A group to grant to and revoke from; empty: not tried."""
     secret: str = ""
     """``scope/key`` of a secret that feeds refer to; empty: not tried."""
-    read_secret: Callable[[str, str], str] | None = None
+    read_secret: Secret | None = None
     job_parameter: str = ""
     nested_parameter: str = ""
     name: str = ""

@@ -14,7 +14,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import quoted
-from ticdc_lakehouse.tidb.session import Source, text_of
+from ticdc_lakehouse.tidb.session import SnapshotReader, text_of
 
 NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.YEAR, Family.BIT)
 _NUMBER, _HEX = re.compile(r"-?[0-9]+(\.[0-9]+)?"), re.compile("([0-9a-fA-F]{2})*")
@@ -31,10 +31,10 @@ class SourceColumn:
     collation: str | None = None
 
 
-def source_columns(source: Source, name: TableName) -> list[SourceColumn] | None:
+def source_columns(source: SnapshotReader, name: TableName) -> list[SourceColumn] | None:
     """Returns the columns of a table in TiDB at the source's TSO, without the virtual ones; None if the table does not
     exist."""
-    rows = source.ask(f"""
+    rows = source.query(f"""
         SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA FROM information_schema.columns
         WHERE TABLE_SCHEMA = {text_literal(name.database)} AND TABLE_NAME = {text_literal(name.table)}
         ORDER BY ORDINAL_POSITION""")

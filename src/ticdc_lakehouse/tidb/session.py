@@ -151,8 +151,8 @@ class Snapshot:
         return connection
 
 
-Sessions = Callable[[int], Snapshot]
-"""Opens sessions that read at a TSO."""
+SnapshotAt = Callable[[int], Snapshot]
+"""Returns the snapshot at a TSO."""
 
 
 def _connected(address: Address) -> Connection[Any]:
@@ -180,8 +180,8 @@ def _message(error: Exception) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A database at one point in time, queried by several threads."""
+class SnapshotReader:
+    """Reads a database at one point in time, with several threads."""
 
     connect: Callable[[], Connection[Any]]
     threads: int = 4
@@ -190,7 +190,7 @@ class Source:
     _idle: list[Connection[Any]] = field(default_factory=list)
     """Connections that no thread uses; appending and popping are atomic."""
 
-    def ask(self, query: str) -> list[Row]:
+    def query(self, query: str) -> list[Row]:
         """Returns the rows of a query's answer. Raises ConfigError where the user may not read, ApplyError for all
         else."""
         with _errors(query):
@@ -206,10 +206,10 @@ class Source:
         time.sleep(self.sleep)
         return rows
 
-    def ask_all(self, queries: Sequence[str]) -> list[list[Row]]:
+    def query_all(self, queries: Sequence[str]) -> list[list[Row]]:
         """Returns the answers to queries, in their order."""
         with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(self.ask, queries))
+            return list(pool.map(self.query, queries))
 
     def close(self) -> None:
         """Closes the connections."""

@@ -31,7 +31,7 @@ from ticdc_local.cli.inspect import print_tree
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.project import feed_named, feeds_folder, options_given
 from ticdc_local.feed_file import commented, kept_if_readable, yaml_value
-from ticdc_local.preflight import Sample, look, problems
+from ticdc_local.preflight import Sample, problems, read_sample
 from ticdc_local.runner.dbutils import Secrets
 
 EXAMPLES = """examples:
@@ -113,7 +113,7 @@ def _check(options: argparse.Namespace) -> int:
     feed = feed_named(options, options.name)
     print(f"{feed.name}: the file is right: {spelling(feed.protocol)}, mode {feed.gold.mode}")
     with progress("asking the brokers"):
-        sample = look(feed, Secrets().get)
+        sample = read_sample(feed, Secrets().get)
     if sample is None:
         print(f"{feed.name}: brokers answer; the feed's security is Java's own, so that only a run can read them")
         return _next(options)

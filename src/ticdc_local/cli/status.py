@@ -114,13 +114,13 @@ def _watch(options: argparse.Namespace) -> None:
 
     feeds = chosen_feeds(options, open_reader(options))
 
-    def look() -> tuple[list[FeedStatus], Check]:
+    def read_statuses() -> tuple[list[FeedStatus], Check]:
         lake = open_reader(options)  # a reader keeps the tables as it found them
         files = read_feed_files(options, feeds)
         statuses = [status_of(lake, feed, file) for feed, file in files.items()]
         return statuses, partial(health_of, files, max_age=options.max_age)
 
-    watch(look, options.watch)
+    watch(read_statuses, options.watch)
 
 
 def status_of(lake: DeltaReader, feed: str, file: FeedFile) -> FeedStatus:

@@ -20,21 +20,21 @@ Check = Callable[[FeedStatus], tuple[Health, str]]
 """Returns a feed's health, and a line that says it and why."""
 
 
-def watch(look: Callable[[], tuple[Sequence[FeedStatus], Check]], every: float) -> None:
-    """Shows what ``look`` returns, every so many seconds, until a signal ends the process: the feeds' statuses, and
-    what checks them."""
+def watch(read_statuses: Callable[[], tuple[Sequence[FeedStatus], Check]], every: float) -> None:
+    """Shows what ``read_statuses`` returns, every so many seconds, until a signal ends the process: the feeds'
+    statuses, and what checks them."""
     landed: dict[str, tuple[float, int]] = {}
     with Live(auto_refresh=False) as live:
         live.console.show_cursor()  # a signal ends the process without the end of this block, which would show it
         while True:
-            statuses, check = look()
+            statuses, check = read_statuses()
             live.update(watch_view(statuses, rates(statuses, landed, time.monotonic()), check), refresh=True)
             time.sleep(every)
 
 
 def rates(statuses: Sequence[FeedStatus], before: dict[str, tuple[float, int]], now: float) -> dict[str, float]:
-    """Returns the messages per second by feed since the look before, which ``before`` holds and then becomes this
-    one."""
+    """Returns the messages per second by feed since the reading before, which ``before`` holds and then becomes
+    this one."""
     rate = {}
     for status in statuses:
         if status.feed in before:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from ticdc_codec.errors import ConfigError
 
 
-class Part:
+class _DbUtilsPart:
     """One part of ``dbutils``; its public methods are what is supported."""
 
     _name = "dbutils"
@@ -35,7 +35,7 @@ class NotebookExit(BaseException):
         self.value = value
 
 
-class Widgets(Part):
+class Widgets(_DbUtilsPart):
     """``dbutils.widgets``: a parameter of the run goes before the widget's default."""
 
     _name = "dbutils.widgets"
@@ -69,7 +69,7 @@ class Widgets(Part):
         return {**self._parameters, **self._values}
 
 
-class Secrets(Part):
+class Secrets(_DbUtilsPart):
     """``dbutils.secrets``, from environment variables ``LAKEHOUSE_SECRET_<SCOPE>_<KEY>``."""
 
     _name = "dbutils.secrets"
@@ -88,7 +88,7 @@ def secret_variable(scope: str, key: str) -> str:
     return re.sub(r"[^A-Z0-9]", "_", f"LAKEHOUSE_SECRET_{scope}_{key}".upper())
 
 
-class NotebookCalls(Part):
+class NotebookCalls(_DbUtilsPart):
     """``dbutils.notebook``."""
 
     _name = "dbutils.notebook"
@@ -98,7 +98,7 @@ class NotebookCalls(Part):
         raise NotebookExit(str(value))
 
 
-class DbUtils(Part):
+class DbUtils(_DbUtilsPart):
     """``dbutils`` of one run of one notebook."""
 
     def __init__(self, parameters: Mapping[str, str]) -> None:

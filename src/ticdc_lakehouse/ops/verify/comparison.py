@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from ticdc_lakehouse.ops.verify.chunk import Bound, Chunk, bucket, key_ranges, lake_order, prefix_sql, range_number_sql
 from ticdc_lakehouse.ops.verify.compared_table import Checksum, ComparedTable
 from ticdc_lakehouse.session_settings import generated_code
-from ticdc_lakehouse.tidb.session import Source, text_of
+from ticdc_lakehouse.tidb.session import SnapshotReader, text_of
 
 CHUNK_ROWS = 20_000
 """Rows of a chunk whose rows are hashed one by one where it differs."""
@@ -74,7 +74,9 @@ class _Compared:
         return self.lake == self.source
 
 
-def compare(spark: SparkSession, source: Source, table: ComparedTable, *, chunk_rows: int = CHUNK_ROWS) -> Comparison:
+def compare(
+    spark: SparkSession, source: SnapshotReader, table: ComparedTable, *, chunk_rows: int = CHUNK_ROWS
+) -> Comparison:
     """Compares a table's rows. ``source`` reads at the TSO of the version that ``table.rows`` names."""
     comparison = Comparison()
     rows = _lake_rows(spark, table, Chunk())
@@ -98,7 +100,12 @@ def _lake_rows(spark: SparkSession, table: ComparedTable, chunk: Chunk) -> int:
 
 
 def _ranges(
-    spark: SparkSession, source: Source, table: ComparedTable, rows: int, chunk_rows: int, comparison: Comparison
+    spark: SparkSession,
+    source: SnapshotReader,
+    table: ComparedTable,
+    rows: int,
+    chunk_rows: int,
+    comparison: Comparison,
 ) -> list[_Compared]:
     """Returns the ranges of the key that differ, split as far as possible; ``rows`` are the lake's."""
     small: list[_Compared] = []
@@ -151,12 +158,12 @@ def quantiles(sample: Sequence[Bound], ranges: int) -> list[Bound]:
 
 
 def _compare_ranges(
-    spark: SparkSession, source: Source, table: ComparedTable, bounds: Sequence[Bound], within: Chunk
+    spark: SparkSession, source: SnapshotReader, table: ComparedTable, bounds: Sequence[Bound], within: Chunk
 ) -> list[_Compared]:
     chunks = key_ranges(table.key, bounds, within)
     with ThreadPoolExecutor(1) as pool:
         lake_job = pool.submit(spark.sql(table.lake_checksums_sql(range_number_sql(table.key, bounds), within)).collect)
-        answers = source.ask_all([table.source_checksum_sql(chunk) for chunk in chunks])
+        answers = source.query_all([table.source_checksum_sql(chunk) for chunk in chunks])
         lake = {row["number"]: Checksum.of(row["rows"], row["hash"]) for row in lake_job.result()}
     return [
         _Compared(chunk, lake.get(number, Checksum()), Checksum.of(*answer[0]))
@@ -165,7 +172,12 @@ def _compare_ranges(
 
 
 def _buckets(
-    spark: SparkSession, source: Source, table: ComparedTable, rows: int, chunk_rows: int, comparison: Comparison
+    spark: SparkSession,
+    source: SnapshotReader,
+    table: ComparedTable,
+    rows: int,
+    chunk_rows: int,
+    comparison: Comparison,
 ) -> list[_Compared]:
     """Returns the parts of the rows, by the first digits of their hash, that differ, some of them together; ``rows``
     are the lake's."""
@@ -173,7 +185,7 @@ def _buckets(
     number = prefix_sql(table.lake_key_hash, digits)
     with ThreadPoolExecutor(1) as pool:
         lake_job = pool.submit(spark.sql(table.lake_checksums_sql(number, Chunk())).collect)
-        answer = source.ask(table.source_checksums_sql(digits))
+        answer = source.query(table.source_checksums_sql(digits))
         lake_sums = {row["number"]: Checksum.of(row["rows"], row["hash"]) for row in lake_job.result()}
     source_sums = {text_of(prefix) or "": Checksum.of(count, aggregate) for prefix, count, aggregate in answer}
     comparison.rows, comparison.chunks = sum(each.rows for each in source_sums.values()), 16**digits
@@ -184,7 +196,7 @@ def _buckets(
             _sum(lake_sums, prefixes),
             _sum(source_sums, prefixes),
         )
-        for prefixes in together(
+        for prefixes in bucket_groups(
             differ,
             {p: lake_sums.get(p, Checksum()).rows + source_sums.get(p, Checksum()).rows for p in differ},
             4 * chunk_rows,
@@ -197,10 +209,10 @@ def _sum(checksums: Mapping[str, Checksum], prefixes: Sequence[str]) -> Checksum
     return Checksum(sum(checksums[prefix].rows for prefix in prefixes if prefix in checksums))
 
 
-def together(prefixes: Sequence[str], rows: Mapping[str, int], most: int) -> list[list[str]]:
+def bucket_groups(prefixes: Sequence[str], rows: Mapping[str, int], most: int) -> list[list[str]]:
     """Returns buckets in groups of at most so many rows, since each group is a scan of TiDB's table.
 
-    >>> together(["a", "b", "c"], {"a": 3, "b": 4, "c": 5}, 8)
+    >>> bucket_groups(["a", "b", "c"], {"a": 3, "b": 4, "c": 5}, 8)
     [['a', 'b'], ['c']]
     """
     groups: list[list[str]] = []
@@ -219,10 +231,10 @@ def bucket_digits(rows: int, chunk_rows: int) -> int:
     return next(enough, _MOST_DIGITS)
 
 
-def _different_rows(spark: SparkSession, source: Source, table: ComparedTable, chunk: Chunk) -> DifferentRows:
+def _different_rows(spark: SparkSession, source: SnapshotReader, table: ComparedTable, chunk: Chunk) -> DifferentRows:
     lake = spark.sql(table.lake_hashes_sql(chunk)).toArrow()
     in_lake = Counter(zip(lake["key_hash"].to_pylist(), lake["row_hash"].to_pylist(), strict=True))
-    answer = source.ask(table.source_hashes_sql(chunk))
+    answer = source.query(table.source_hashes_sql(chunk))
     in_source = Counter((text_of(key) or "", text_of(row) or "") for key, row in answer)
     return DifferentRows(chunk=chunk, lake=in_lake - in_source, source=in_source - in_lake)
 

@@ -15,7 +15,7 @@ from ticdc_lakehouse.ops.verify.compared_table import ComparedTable
 from ticdc_lakehouse.ops.verify.comparison import Comparison, DifferentRows, Unlisted
 from ticdc_lakehouse.ops.verify.value_text import ComparedColumn
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.tidb.session import Source, text_of
+from ticdc_lakehouse.tidb.session import SnapshotReader, text_of
 
 Texts = tuple[str | None, ...]
 """The texts of a row's columns."""
@@ -94,7 +94,7 @@ class Differences:
 
 
 def differences(
-    spark: SparkSession, source: Source, table: ComparedTable, comparison: Comparison, limit: int
+    spark: SparkSession, source: SnapshotReader, table: ComparedTable, comparison: Comparison, limit: int
 ) -> Differences:
     """Reads the rows that differ from both sides, a batch at a time, and lists what differs in them: the first
     ``limit`` differences."""
@@ -120,10 +120,10 @@ def parts(hashes: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _of_keys(
-    spark: SparkSession, source: Source, table: ComparedTable, rows: DifferentRows, hashes: Sequence[str]
+    spark: SparkSession, source: SnapshotReader, table: ComparedTable, rows: DifferentRows, hashes: Sequence[str]
 ) -> list[tuple[str, list[Difference]]]:
     lake_rows = spark.sql(table.lake_texts_sql(rows.chunk, hashes)).collect()
-    source_rows = source.ask(table.source_texts_sql(rows.chunk, hashes))
+    source_rows = source.query(table.source_texts_sql(rows.chunk, hashes))
     width = len(table.columns)
     in_lake = _by_key((row["key_hash"], tuple(row[1 : width + 1])) for row in lake_rows)
     in_source = _by_key((text_of(row[0]) or "", tuple(map(text_of, row[1:]))) for row in source_rows)

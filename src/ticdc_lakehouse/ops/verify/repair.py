@@ -33,7 +33,7 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.key_text import stored_key_sql
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_column
-from ticdc_lakehouse.tidb.session import Snapshot, Source, text_of
+from ticdc_lakehouse.tidb.session import Snapshot, SnapshotAt, SnapshotReader, text_of
 
 _KEY_HASH, _STORED_KEY = "_ticdc_key_hash", "_ticdc_stored_key"
 _VIEW = "_ticdc_repair"
@@ -57,7 +57,7 @@ class Repair:
 
 
 def repair(
-    lake: Lake, config: GoldConfig, before: Published, sessions: Callable[[int], Snapshot], repairs: Sequence[Repair]
+    lake: Lake, config: GoldConfig, before: Published, snapshot_at: SnapshotAt, repairs: Sequence[Repair]
 ) -> None:
     """Merges the rows and publishes; ``before`` is the newest published state. Nothing else may write to the feed's
     live tables meanwhile. Raises ConfigError if a run of gold that died left a table ahead of its published version."""
@@ -66,7 +66,7 @@ def repair(
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     with closing(commits):
         versions = {
-            each.state.stable_id: _merge(commits, config, sessions(each.state.applied_tso), each) for each in repairs
+            each.state.stable_id: _merge(commits, config, snapshot_at(each.state.applied_tso), each) for each in repairs
         }
     _publish(lake, config, before, commits.run, repairs, versions)
 
@@ -127,10 +127,10 @@ def _source_rows(lake: Lake, config: GoldConfig, snapshot: Snapshot, work: Repai
 
 def _reader(snapshot: Snapshot, names: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        source = Source(connect=snapshot.connect, threads=1)
+        source = SnapshotReader(connect=snapshot.connect, threads=1)
         with closing(source):
             for query in (query for batch in batches for query in batch.column(0).to_pylist()):
-                rows = source.ask(query)
+                rows = source.query(query)
                 columns = ([text_of(row[at]) for row in rows] for at in range(len(names)))
                 yield pa.record_batch([pa.array(column, pa.string()) for column in columns], names)
 

@@ -30,7 +30,7 @@ from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName, by_text, named
 from ticdc_lakehouse.tidb.columns import source_columns
-from ticdc_lakehouse.tidb.session import Sessions, Source
+from ticdc_lakehouse.tidb.session import SnapshotAt, SnapshotReader
 
 MOST_DIFFERENCES = 1_000
 """Differences of a table that are written down."""
@@ -50,7 +50,7 @@ class VerifySettings:
     chunk_rows: int = CHUNK_ROWS
 
 
-def verify(lake: Lake, config: GoldConfig, sessions: Sessions, settings: VerifySettings) -> Verified:
+def verify(lake: Lake, config: GoldConfig, snapshot_at: SnapshotAt, settings: VerifySettings) -> Verified:
     """Compares, writes what differs into ``ops.differences``, and repairs it on request (``settings.repair``). A table
     that cannot be compared has the result ``failed``, and the others are compared.
 
@@ -58,13 +58,13 @@ def verify(lake: Lake, config: GoldConfig, sessions: Sessions, settings: VerifyS
     """
     before = published(lake, config.feed)
     chosen = chosen_tables(before, config, settings.tables)
-    sessions(before.tso).connect().close()
+    snapshot_at(before.tso).connect().close()
     results.create_tables(lake)
     run, began = str(uuid4()), datetime.now(UTC)
     tables, repairs = [], []
     for name, state in chosen.items():
-        session = sessions(state.applied_tso)
-        source = Source(connect=session.connect, threads=settings.threads, sleep=settings.sleep)
+        snapshot = snapshot_at(state.applied_tso)
+        source = SnapshotReader(connect=snapshot.connect, threads=settings.threads, sleep=settings.sleep)
         try:
             with closing(source):
                 result, work = _verify_table(lake, config, source, before, name, settings)
@@ -76,7 +76,7 @@ def verify(lake: Lake, config: GoldConfig, sessions: Sessions, settings: VerifyS
         fields = {"tso": state.applied_tso, "result": result.result, "detail": result.detail}
         log("ops", "verified", feed=config.feed, table=str(name), **fields)
     if repairs:
-        tables = _repaired(lake, config, before, sessions, tables, repairs)
+        tables = _repaired(lake, config, before, snapshot_at, tables, repairs)
     results.record(lake, config.feed, run, began, tables)
     return Verified(feed=config.feed, tso=before.tso, tables=tuple(tables))
 
@@ -85,13 +85,13 @@ def _repaired(
     lake: Lake,
     config: GoldConfig,
     before: Published,
-    sessions: Sessions,
+    snapshot_at: SnapshotAt,
     tables: Sequence[TableResult],
     repairs: Sequence[Repair],
 ) -> list[TableResult]:
     """Returns the results once the repairs are done: all of them, or none."""
     try:
-        repair(lake, config, before, sessions, repairs)
+        repair(lake, config, before, snapshot_at, repairs)
         done = {r.name: (Result.REPAIRED, f"{r.rows} rows read again") for r in repairs}
     except (ConfigError, ApplyError) as error:
         done = {r.name: (Result.DIFFERENT, f"not repaired: {error}") for r in repairs}
@@ -121,7 +121,7 @@ def _table_named(text: str, names: Sequence[TableName]) -> TableName:
 def _verify_table(
     lake: Lake,
     config: GoldConfig,
-    source: Source,
+    source: SnapshotReader,
     before: Published,
     name: TableName,
     settings: VerifySettings,
@@ -152,7 +152,7 @@ def _verify_table(
 
 def _compared(
     lake: Lake,
-    source: Source,
+    source: SnapshotReader,
     table: ComparedTable,
     result: TableResult,
     columns: Iterable[Difference],
