@@ -235,10 +235,10 @@ def columns_from(text: str | None) -> tuple[Column, ...]:
 def events_of(batch: pa.RecordBatch) -> Iterator[tuple[int, Event]]:
     """Yields the events of a batch of EVENTS columns, each with the index of its message."""
     for members in batch.to_pylist():
-        yield members["message"], event_of(members)
+        yield members["message"], _event_of(members)
 
 
-def event_of(members: Mapping[str, object]) -> Event:
+def _event_of(members: Mapping[str, object]) -> Event:
     """Returns one row of the EVENTS columns as a typed event."""
     match Kind(str(members["kind"])):
         case Kind.ROW:

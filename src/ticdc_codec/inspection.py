@@ -60,7 +60,7 @@ class Inspection:
         )
 
     def __str__(self) -> str:
-        return plain_text(self.tree)
+        return _plain_text(self.tree)
 
     def _repr_html_(self) -> str:
         return html(self.tree)
@@ -327,7 +327,7 @@ _COLOURS = {
 _BLOCK = "font-family:monospace;white-space:pre-wrap;margin:0 0 0 1.2em"
 
 
-def plain_text(node: Node) -> str:
+def _plain_text(node: Node) -> str:
     """Returns the tree as plain text, one line for each node; ``│``, ``├──`` and ``└──`` show the nesting."""
     return "\n".join([_joined_pieces(node), *_branches(node, "")])
 

@@ -95,7 +95,7 @@ def stored_message(content: bytes) -> Message:
         raise DecodeError("bad_value", f"expected base64: {error}") from None
 
 
-def stored_object(message: Message, options: SinkOptions) -> StoredObject:
+def _stored_object(message: Message, options: SinkOptions) -> StoredObject:
     """Returns the object that has the whole of a message.
 
     Its name has the form of TiCDC's, ``<UUID 4>.json``, but is made of the content: what is encoded again is the same
@@ -187,7 +187,7 @@ def _fitting(write: WriteRow, options: SinkOptions, row: RowChange) -> Message:
         return checked(whole, row, options)
     if options.large_message_handle_option is LargeMessage.HANDLE_KEY_ONLY:
         return checked(write(row, Cut()), row, options)
-    stored = stored_object(whole, options)
+    stored = _stored_object(whole, options)
     cut = checked(write(row, Cut(location=stored.location)), row, options)
     return ClaimCheck(key=cut.key, value=cut.value, stored=(stored,))
 

@@ -32,10 +32,10 @@ _BELOW_SINGLE = 2.0**-150
 is_plain = _PLAIN.fullmatch
 """True if a number's text is ``float_text`` of itself."""
 is_year = _YEAR.fullmatch
-"""True if a year's text is ``year_text`` of itself."""
+"""True if a year's text is ``_year_text`` of itself."""
 
 
-def are_plain(texts: list[str]) -> bool:
+def _are_plain(texts: list[str]) -> bool:
     """True if ``is_plain`` holds for all of them, in one call."""
     lines = "\n".join([*texts, ""])
     return _PLAIN_LINES.fullmatch(lines) is not None and lines.count("\n") == len(texts)
@@ -96,7 +96,7 @@ def _rendered(sign: int, digits: str, exponent: int) -> str:
     return f"{minus}{digits[0]}{fraction}e{power:+03d}"
 
 
-def plain_text(text: str) -> str:
+def _plain_text(text: str) -> str:
     """Returns a number in plain digits, as the wire has it."""
     return f"{Decimal(text):f}" if "e" in text else text
 
@@ -113,20 +113,20 @@ def count_text(text: str) -> str:
     return text
 
 
-def year_text(text: str) -> str:
+def _year_text(text: str) -> str:
     """Returns a year of one to four digits with four. Raises DecodeError ``bad_value``."""
     if not _SHORT_YEAR.fullmatch(text):
         raise DecodeError("bad_value", f"expected a year, found {text[:40]!r}")
     return text.zfill(4)
 
 
-def short_year(text: str) -> str:
+def _short_year(text: str) -> str:
     """Returns a year without leading zeros: the year 0 is ``0``."""
     return text.lstrip("0") or "0"
 
 
-def are_years(texts: list[str]) -> bool:
-    """True if each text is ``year_text`` of itself."""
+def _are_years(texts: list[str]) -> bool:
+    """True if each text is ``_year_text`` of itself."""
     return all(map(is_year, texts))
 
 
@@ -169,14 +169,14 @@ def numbers_of_names_or_digits(kind: MysqlType) -> Callable[[str], str]:
 
 READERS: Mapping[Family, tuple[Callable[[list[str]], bool], Callable[[str], str]]] = MappingProxyType(
     {
-        Family.FLOAT: (are_plain, single_text),
-        Family.DOUBLE: (are_plain, float_text),
-        Family.YEAR: (are_years, year_text),
+        Family.FLOAT: (_are_plain, single_text),
+        Family.DOUBLE: (_are_plain, float_text),
+        Family.YEAR: (_are_years, _year_text),
         Family.BIT: (are_counts, count_text),
     }
 )
 """What says that wire texts of a type are all ``event``'s as they stand, and what makes any of them so."""
 WRITERS: Mapping[Family, Callable[[str], str]] = MappingProxyType(
-    {Family.FLOAT: plain_text, Family.DOUBLE: plain_text, Family.YEAR: short_year}
+    {Family.FLOAT: _plain_text, Family.DOUBLE: _plain_text, Family.YEAR: _short_year}
 )
 """Inverse of READERS, for the types whose wire text differs from that of ``event``."""

@@ -153,7 +153,7 @@ class MessageDecoder:
         A message decodes whole or not at all. One message that is not valid raises DecodeError; among many it becomes
         one ``Failure`` in its place. Many messages are read lazily, up to 512 or 8 MiB ahead (Simple: 64 MiB).
         """
-        if is_one(messages):
+        if _is_one(messages):
             return _raise_failure(next(self._each([messages])))
         return self._each(messages)
 
@@ -219,7 +219,7 @@ def decode(
     return MessageDecoder(protocol, options).decode(messages)
 
 
-def is_one(messages: object) -> TypeIs[OneMessage]:
+def _is_one(messages: object) -> TypeIs[OneMessage]:
     """True if this is one message: a pair of bytes (or None) is its key and value, never two messages."""
     if isinstance(messages, tuple):
         return len(messages) == 2 and all(isinstance(part, bytes | None) for part in messages)
@@ -228,7 +228,7 @@ def is_one(messages: object) -> TypeIs[OneMessage]:
 
 def pair_of(message: object) -> tuple[bytes | None, bytes | None]:
     """Returns key and value of one message. Raises TypeError for anything else."""
-    if not is_one(message):
+    if not _is_one(message):
         raise TypeError(f"expected a message: bytes, (key, value) or Message, found {type(message).__name__}")
     match message:
         case bytes():

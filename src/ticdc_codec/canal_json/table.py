@@ -224,7 +224,7 @@ def _members(envelope: Envelope, member: str, text: Any, decoder: msgspec.json.D
 Convert = Callable[[str], str]
 
 
-def is_binary(type_text: str) -> bool:
+def _is_binary(type_text: str) -> bool:
     """True if values are bytes spelled in Latin-1: the type's first word shows it (wire.md 1.4.2)."""
     name = parse_type(type_text).name
     return "blob" in name or "binary" in name
@@ -233,8 +233,8 @@ def is_binary(type_text: str) -> bool:
 def conversion(type_text: str) -> Conversion | None:
     """Returns the conversion from the wire's texts of a type to those of ``event``; None if they are always the
     same."""
-    if is_binary(type_text):
-        return operator.not_, hex_of
+    if _is_binary(type_text):
+        return operator.not_, _hex_of
     match parse_type(type_text).family:
         case Family.ENUM | Family.SET:
             return are_counts, count_text
@@ -244,12 +244,12 @@ def conversion(type_text: str) -> Conversion | None:
 
 def to_wire(type_text: str) -> Convert | None:
     """Inverse of ``conversion``: makes the wire's text from the text of ``event``; None if they are the same."""
-    if is_binary(type_text):
-        return latin1_of
+    if _is_binary(type_text):
+        return _latin1_of
     return WRITERS.get(parse_type(type_text).family)
 
 
-def hex_of(text: str) -> str:
+def _hex_of(text: str) -> str:
     """Returns the bytes behind a text of code points 0 to 255. Raises DecodeError above."""
     try:
         return text.encode("latin-1").hex()
@@ -258,7 +258,7 @@ def hex_of(text: str) -> str:
         raise DecodeError("bad_value", f"expected a byte, a code point to 255, found U+{code:04X}") from None
 
 
-def latin1_of(digits: str) -> str:
+def _latin1_of(digits: str) -> str:
     """Returns each byte as the code point of the same number."""
     return bytes.fromhex(digits).decode("latin-1")
 

@@ -1,6 +1,6 @@
 """Events to Craft messages, byte for byte as tiflow v5.2 to v8.1 writes them (wire.md 1.1.2 to 1.1.4).
 
-Row images become the bytes of column groups, the values of all together (``group_bytes``); ``MessageComposer`` puts
+Row images become the bytes of column groups, the values of all together (``_group_bytes``); ``MessageComposer`` puts
 messages together of them.
 """
 
@@ -50,7 +50,7 @@ def _groups(rows: Sequence[RowChange], options: SinkOptions) -> Iterator[Encoded
                 chosen.append(plan)
                 texts += plan.values(image)
     encodings = [plan.encodings for plan in chosen]
-    groups = zip(chosen, group_bytes(texts, b"".join(encodings), [*map(len, encodings)]), strict=True)
+    groups = zip(chosen, _group_bytes(texts, b"".join(encodings), [*map(len, encodings)]), strict=True)
     for row in rows:
         yield tuple(islice(groups, (row.after is not None) + (row.before is not None)))
 
@@ -294,7 +294,7 @@ def _plan(kind: GroupType, columns: tuple[Column, ...], chosen: list[Column], im
     )
 
 
-def group_bytes(texts: list[str | None], encodings: bytes, counts: list[int]) -> list[bytes]:
+def _group_bytes(texts: list[str | None], encodings: bytes, counts: list[int]) -> list[bytes]:
     """Returns the value chunk of each column group, lengths and bytes, from the values of all groups (``counts`` in
     each).
 

@@ -161,7 +161,7 @@ def dates(values: list[int]) -> Texts:
     return texts
 
 
-def datetimes(unit: str, fsp: int | None) -> Callable[[list[int]], Texts]:
+def _datetimes(unit: str, fsp: int | None) -> Callable[[list[int]], Texts]:
     """Returns the reader of DATETIME in ``ms``, of at most 3 digits after the point, or in ``us``."""
 
     def convert(values: list[int]) -> Texts:
@@ -314,9 +314,9 @@ def format_of(kind: MysqlType, zone: ZoneInfo, *, whole: bool) -> ValueFormat:
         case Family.BIT:
             return _bits(kind.size[0] if kind.size else 1)
         case Family.DATETIME if (fsp or 0) > 3:
-            return ValueFormat("int64", _MICROSECONDS, _MICROS, datetimes("us", fsp))
+            return ValueFormat("int64", _MICROSECONDS, _MICROS, _datetimes("us", fsp))
         case Family.DATETIME:
-            return ValueFormat("int64", _MILLISECONDS, _MILLIS, datetimes("ms", fsp))
+            return ValueFormat("int64", _MILLISECONDS, _MILLIS, _datetimes("ms", fsp))
         case Family.TIMESTAMP:
             return ValueFormat("string", "io.debezium.time.ZonedTimestamp", str, instants(zone, fsp))
         case Family.TIME:

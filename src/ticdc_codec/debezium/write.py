@@ -68,7 +68,7 @@ def _groups(rows: Sequence[RowChange]) -> Iterable[ImageGroup]:
     return groups.values()
 
 
-def with_nulls(texts: list[str | None], write: Callable[[list[str]], list[Value]], null: Value) -> list[Value]:
+def _with_nulls(texts: list[str | None], write: Callable[[list[str]], list[Value]], null: Value) -> list[Value]:
     """Returns the values of a column, ``null`` for NULL. ``write`` takes neither NULL nor an empty list."""
     non_null = [text for text in texts if text is not None]
     if len(non_null) == len(texts):
@@ -99,7 +99,7 @@ def _values(column: Column, texts: list[str | None], zone: ZoneInfo) -> list[Any
     if write is None:
         return texts
     # No event says of other columns whether they are NOT NULL.
-    return with_nulls(texts, _never_null(write) if column.key else write, None)
+    return _with_nulls(texts, _never_null(write) if column.key else write, None)
 
 
 def _objects(columns: Mapping[str, list[Any]], count: int) -> Iterable[bytes]:

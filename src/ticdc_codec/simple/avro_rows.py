@@ -76,7 +76,7 @@ class AvroMessages:
 
     def _images(self, cursors: Cursors, headers: Headers) -> Images:
         """Returns the images: all ``data``, then all ``old``. Reads the messages to their ends."""
-        layouts, layout = layouts_of(headers, cursors, self._schemas)
+        layouts, layout = _layouts_of(headers, cursors, self._schemas)
         names = ColumnNames(layouts)
         entries = Entries()
         _read_images(cursors, headers.op != _DELETE, layout, names, entries)
@@ -97,7 +97,7 @@ class AvroMessages:
         Such a message is replaced in ``values`` by the row in claim-check storage (wire.md 1.3.6).
         """
         cursors = Cursors(values, len(ROW))
-        headers = read_headers(cursors, values)
+        headers = _read_headers(cursors, values)
         valid = set(cursors.valid(np.arange(len(values))).tolist())
         claims = {number: location for number, location in headers.locations.items() if number in valid}
         if not claims:
@@ -109,7 +109,7 @@ class AvroMessages:
             except DecodeError as error:
                 faults[number] = error
         cursors = Cursors(values, len(ROW))
-        claimed = read_headers(cursors, values)
+        claimed = _read_headers(cursors, values)
         for number in claims:
             fault = faults.get(number) or _mismatch(headers, claimed, number)
             if fault is not None:
@@ -220,7 +220,7 @@ class Headers:
     checksums: dict[int, Checksum]
 
 
-def read_headers(cursors: Cursors, values: Sequence[bytes]) -> Headers:
+def _read_headers(cursors: Cursors, values: Sequence[bytes]) -> Headers:
     """Returns the headers of all messages. Messages without a valid one are refused or marked."""
     who = np.arange(len(values))
     at = cursors.at.copy()
@@ -301,7 +301,7 @@ def _read_checksums(cursors: Cursors, who: Int64s) -> dict[int, Checksum]:
     return {number: Checksum(*values) for number, *values in zip(*fields, strict=True)}
 
 
-def layouts_of(headers: Headers, cursors: Cursors, schemas: Schemas) -> tuple[list[Layout], Int64s]:
+def _layouts_of(headers: Headers, cursors: Cursors, schemas: Schemas) -> tuple[list[Layout], Int64s]:
     """Returns the layouts that messages name, and the index of each message's. Messages whose schema is missing are
     refused."""
     layouts: list[Layout] = []

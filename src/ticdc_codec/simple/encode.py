@@ -102,7 +102,7 @@ def _watermark(watermark: int) -> Envelope:
 
 def _bootstrap(event: Bootstrap, table_id: int) -> Envelope:
     version = event.schema_version or 0
-    schema = schema_of(event.database, event.table, table_id, version, event.columns)
+    schema = _table_schema(event.database, event.table, table_id, version, event.columns)
     return Envelope(version=VERSION, type=BOOTSTRAP, commit_ts=0, build_ts=milliseconds(version), table_schema=schema)
 
 
@@ -110,7 +110,7 @@ def _ddl(event: Ddl) -> Envelope:
     schema = None
     if event.schema_version is not None:
         names = (event.database or "", event.table or "")
-        schema = schema_of(*names, 0, event.schema_version, event.columns)
+        schema = _table_schema(*names, 0, event.schema_version, event.columns)
     return Envelope(
         version=VERSION,
         type=ddl_type_name(event.type),
@@ -124,7 +124,7 @@ def _ddl(event: Ddl) -> Envelope:
 _CHARACTERS = (Family.TEXT, Family.ENUM, Family.SET)
 
 
-def schema_of(database: str, table: str, table_id: int, version: int, columns: tuple[Column, ...]) -> TableSchema:
+def _table_schema(database: str, table: str, table_id: int, version: int, columns: tuple[Column, ...]) -> TableSchema:
     """Makes a schema of a table's columns only: its key columns become the primary key."""
     key = tuple(column.name for column in columns if column.key)
     index = IndexSchema(name="primary", unique=True, primary=True, nullable=False, columns=key)

@@ -131,7 +131,7 @@ def conversion(type_text: str, zone: ZoneInfo) -> Conversion | None:
     kind = parse_type(type_text)
     match kind.family:
         case Family.BINARY:
-            return operator.not_, hex_of
+            return operator.not_, _hex_of
         case Family.TIMESTAMP:
             return operator.not_, lambda stamp: in_zone(stamp.value, stamp.location, zone)
         case Family.ENUM | Family.SET:
@@ -154,7 +154,7 @@ def to_wire(column: Column, zone: ZoneInfo) -> Callable[[str], Any] | None:
             return WRITERS.get(family)
 
 
-def hex_of(text: str) -> str:
+def _hex_of(text: str) -> str:
     """Returns the bytes of a base64 text. Raises DecodeError."""
     try:
         return binascii.a2b_base64(text, strict_mode=True).hex()

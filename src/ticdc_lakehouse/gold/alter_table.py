@@ -64,7 +64,7 @@ def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: i
     if rows.rekeyed:
         rows = with_new_keys(lake, rows, step, config.time_zone)
     if not rows.same or _adds_and_drops(step.effects):
-        replace_rows(lake, table, rows.query, step.table, target)
+        _replace_rows(lake, table, rows.query, step.table, target)
         return
     types = {field.name: field.dataType.simpleString() for field in schema}
     wanted = [replace(c, spark_type=types.get(c.name, c.spark_type)) for c in target]
@@ -100,10 +100,10 @@ def exchange(
         f"SELECT {listed} FROM ({partitioned}) WHERE {inside}",
     )
     for table, query, definition in zip(live, queries, tables, strict=True):
-        replace_rows(lake, table, query, definition, columns)
+        _replace_rows(lake, table, query, definition, columns)
 
 
-def replace_rows(lake: Lake, table: str, query: str, definition: Table, columns: Sequence[LiveColumn]) -> None:
+def _replace_rows(lake: Lake, table: str, query: str, definition: Table, columns: Sequence[LiveColumn]) -> None:
     """Replaces rows, columns and layout of a live table in one commit. Older versions keep theirs, and the table keeps
     the other properties that were set."""
     layout = layout_sql(definition, columns, given_properties(lake, table))

@@ -86,7 +86,7 @@ def _own_column(name: str) -> LiveColumn:
     return LiveColumn(name=name, spark_type=spark_type, comment=comment)
 
 
-def clustering(table: Table) -> tuple[str, ...]:
+def _clustering(table: Table) -> tuple[str, ...]:
     """Returns the columns by which Delta lays a live table's rows out: the key's, or gold's key where Delta cannot."""
     columns = {fold(column.name): column for column in table.columns}
     key = [columns[fold(name)] for name in table.key]
@@ -101,7 +101,7 @@ def _has_statistics(column: ColumnDefinition) -> bool:
 
 def layout_sql(table: Table, columns: Iterable[LiveColumn], properties: Mapping[str, str]) -> str:
     """Returns the clauses of CREATE and REPLACE TABLE after the columns: comment, clustering, properties."""
-    clustered = clustering(table)
+    clustered = _clustering(table)
     with_statistics = ",".join(quoted(name) for name in dict.fromkeys((*clustered, COMMIT_TS, KEY)))
     listed = properties_sql({**properties, "delta.dataSkippingStatsColumns": with_statistics})
     comment = _comment_sql(table, columns)

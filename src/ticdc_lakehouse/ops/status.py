@@ -160,7 +160,7 @@ def create_views(lake: Lake, *feeds: str) -> None:
     missing = [feed for feed in feeds if not accounting.is_current(lake, feed)]  # created last
     if not missing:
         return
-    renew_views(lake)
+    _renew_views(lake)
     for feed in missing:
         accounting.create_view(lake, feed)
 
@@ -172,10 +172,10 @@ def repair_views(lake: Lake) -> None:
             if lake.exists(Layer.OPS, name):
                 lake.columns(Layer.OPS, name)
     except AnalysisException:
-        renew_views(lake)
+        _renew_views(lake)
 
 
-def renew_views(lake: Lake) -> None:
+def _renew_views(lake: Lake) -> None:
     """Makes the views that show all feeds show those whose tables exist, after a feed came or its tables were dropped;
     makes none without such a feed."""
     landed = landing.landed_feeds(lake)

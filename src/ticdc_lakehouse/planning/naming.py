@@ -169,7 +169,7 @@ def templated_lake_name(schema_template: str, template: str, feed: str, table: T
     >>> templated_lake_name("{database}", "{table}", "crm", TableName("Shop", "orders"))
     'shop.orders'
     """
-    return _in_part(templated_part(schema_template, feed, table[0]), templated_name(template, feed, *table))
+    return _in_part(templated_part(schema_template, feed, table[0]), _templated_name(template, feed, *table))
 
 
 def templated_part(template: str, feed: str, database: str) -> str:
@@ -187,10 +187,10 @@ def schema_part(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def templated_name(template: str, feed: str, database: str, table: str) -> str:
+def _templated_name(template: str, feed: str, database: str, table: str) -> str:
     """Returns the catalog name that a template makes, with a hash where a name of TiDB is not plain.
 
-    >>> templated_name("{database}_{table}", "shop_craft", "shop", "orders")
+    >>> _templated_name("{database}_{table}", "shop_craft", "shop", "orders")
     'shop_orders'
     """
     if template == NAME_TEMPLATE:

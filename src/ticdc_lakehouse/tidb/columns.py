@@ -36,7 +36,7 @@ def source_columns(source: SnapshotReader, name: TableName) -> list[SourceColumn
     exist."""
     rows = source.query(f"""
         SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA FROM information_schema.columns
-        WHERE TABLE_SCHEMA = {text_literal(name.database)} AND TABLE_NAME = {text_literal(name.table)}
+        WHERE TABLE_SCHEMA = {_text_literal(name.database)} AND TABLE_NAME = {_text_literal(name.table)}
         ORDER BY ORDINAL_POSITION""")
     texts = [tuple(map(text_of, row)) for row in rows]
     sent = [
@@ -88,7 +88,7 @@ def source_literal(column: SourceColumn, text: str, *, by_name: bool = True) -> 
         case Family.BINARY:
             return f"x'{_checked(column, _HEX, text)}'"
         case _:
-            return text_literal(text)
+            return _text_literal(text)
 
 
 def _checked(column: SourceColumn, form: re.Pattern[str], text: str) -> str:
@@ -97,6 +97,6 @@ def _checked(column: SourceColumn, form: re.Pattern[str], text: str) -> str:
     return text
 
 
-def text_literal(text: str) -> str:
+def _text_literal(text: str) -> str:
     """Returns a text as a literal (sql_mode empty)."""
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -126,8 +126,8 @@ def _check(options: argparse.Namespace) -> int:
     if sample.messages:
         events = events_in(decoding_of(feed, {}), sample.messages)
         failed = sum(isinstance(event, Failure) for _, event in events)
-        print(f"{feed.name}: first {counted(len(sample.messages), 'message')}: {events_text([e for _, e in events])}")
-        if left_out := left_out_tables(feed, [e for _, e in events]):
+        print(f"{feed.name}: first {counted(len(sample.messages), 'message')}: {_events_text([e for _, e in events])}")
+        if left_out := _left_out_tables(feed, [e for _, e in events]):
             print(f"{feed.name}: of these, the key tables of the feed file leaves out {', '.join(left_out)}")
         first = next((number for number, event in events if isinstance(event, RowChange)), 0)
         print_tree(inspect(sample.messages[first], feed.protocol, options_given(feed)).tree, sys.stdout)
@@ -148,13 +148,13 @@ def topics_text(sample: Sample) -> str:
     )
 
 
-def events_text(events: list[Event]) -> str:
+def _events_text(events: list[Event]) -> str:
     """Returns how many events of which kind, on a line; rows by table."""
     counts = Counter(_kind(event) for event in events)
     return ", ".join(counted(count, *kind) for kind, count in sorted(counts.items(), key=lambda item: -item[1]))
 
 
-def left_out_tables(feed: Feed, events: list[Event]) -> list[str]:
+def _left_out_tables(feed: Feed, events: list[Event]) -> list[str]:
     """Returns the tables whose rows the feed does not take: a wrong pattern leaves gold empty, and no later step
     fails."""
     seen = {(event.database, event.table) for event in events if isinstance(event, RowChange)}

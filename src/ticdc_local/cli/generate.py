@@ -208,12 +208,12 @@ def stored(stream: Iterable[Interval], options: SinkOptions) -> Iterator[Interva
 
     store = ObjectStore(options.claim_check_storage_uri)
     for interval in stream:
-        for each in claim_check_objects(interval):
+        for each in _claim_check_objects(interval):
             store.write(each.name, each.content)
         yield interval
 
 
-def claim_check_objects(interval: Interval) -> Iterator[StoredObject]:
+def _claim_check_objects(interval: Interval) -> Iterator[StoredObject]:
     """Yields the claim-check objects that the messages of an interval name."""
     for messages in interval.messages.values():
         for message in messages:

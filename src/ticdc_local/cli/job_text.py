@@ -46,7 +46,7 @@ def cause_line(error: BaseException | None) -> str:
 def result_text(result: JobResult) -> str:
     """Returns the traceback of each failure that its error does not explain, a list of the failures, and how the job
     ended."""
-    traces = [trace_text(failure) for failure in result.failures if not _is_explained(failure.error)]
+    traces = [_trace_text(failure) for failure in result.failures if not _is_explained(failure.error)]
     state = "ran, but a feed needs attention," if result.needs_attention else result.state
     ended = f"job {result.job}: {state} in {result.seconds:.1f} s"
     return "\n".join([*traces, *map(failure_text, result.failures), ended])
@@ -90,7 +90,7 @@ def _lines(error: BaseException | None) -> Iterator[str]:
         error = getattr(error, "_cause", None) or error.__cause__
 
 
-def trace_text(failure: Failure) -> str:
+def _trace_text(failure: Failure) -> str:
     """Returns a failed task's traceback from the notebook's own frame on, without the JVM's frames."""
     attempts = f"{failure.attempts} attempt{'s' if failure.attempts > 1 else ''}"
     return "\n".join(

@@ -70,9 +70,9 @@ def run(options: argparse.Namespace) -> int:
         case "list":
             lake = open_reader(options)
             if options.json:
-                print(json.dumps([each for feed in feeds for each in open_objects(lake, feed, positions)]))
+                print(json.dumps([each for feed in feeds for each in _open_objects(lake, feed, positions)]))
                 return 0
-            print("\n".join(list_text(options, lake, feed, positions) for feed in feeds))
+            print("\n".join(_list_text(options, lake, feed, positions) for feed in feeds))
             return 0
         case "show":
             feed = feed_named(options, _one(feeds))
@@ -118,7 +118,7 @@ def _one(feeds: list[str]) -> str:
     return feeds[0]
 
 
-def list_text(options: argparse.Namespace, lake: DeltaReader, feed: str, positions: list[Position]) -> str:
+def _list_text(options: argparse.Namespace, lake: DeltaReader, feed: str, positions: list[Position]) -> str:
     """Returns how many messages are open for which reason, and the first of them with position and detail."""
     if not lake.exists(Layer.BRONZE, landing.offsets_table(feed)):
         return f"{feed}: bronze has not run for this feed: {_run_command(options, feed)}"
@@ -133,7 +133,7 @@ def _run_command(options: argparse.Namespace, feed: str) -> str:
     return in_same_place(options, f"ticdc-lake run --feed {feed}")
 
 
-def open_objects(lake: DeltaReader, feed: str, positions: list[Position]) -> list[dict[str, object]]:
+def _open_objects(lake: DeltaReader, feed: str, positions: list[Position]) -> list[dict[str, object]]:
     """Returns every open message as a JSON object."""
     if not events_table.exists(lake, feed):
         return []

@@ -82,7 +82,7 @@ def _run_job(options: argparse.Namespace, given: Mapping[str, str]) -> int:
     own = {name: value for name, value in local_parameters(project, lake).items() if name in declared}
     every = {} if options.every is None else {"every_seconds": str(options.every)}
     parameters = {**own, **_feeds(options.feed, declared), **every, **given}
-    feeds = check_feeds({**declared, **parameters})
+    feeds = _check_feeds({**declared, **parameters})
     refused = _refused(feeds, lake) if "bootstrap_servers" in declared else {}
     if refused and (len(refused) == len(feeds) or options.every is not None):
         raise ConfigError(_refused_text(refused))
@@ -172,7 +172,7 @@ def _feeds(given: list[str], declared: Mapping[str, str]) -> dict[str, str]:
     return {"feed": given[0]}
 
 
-def check_feeds(parameters: Mapping[str, str]) -> tuple[Feed, ...]:
+def _check_feeds(parameters: Mapping[str, str]) -> tuple[Feed, ...]:
     """Returns all feeds that a job with these parameters processes, read before it starts.
 
     Raises ConfigError that lists every mistake in all of them. A job without the parameter feeds_root reads no feeds.

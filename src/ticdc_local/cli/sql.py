@@ -72,7 +72,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_const", const=Format.JSON, dest="format", help="--format json")
     parser.add_argument(
-        "--rows", type=row_limit, metavar="N|all", help=f"of each result (default: {ROWS} of a table, else all)"
+        "--rows", type=_row_limit, metavar="N|all", help=f"of each result (default: {ROWS} of a table, else all)"
     )
     parser.add_argument(
         "--width", type=positive, metavar="N", help=f"cut longer values of a table (at a prompt: {WIDTH})"
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     printing = printing_of(options, is_script=is_script)
     if is_script:
         return run_all(lake, iter(statements), printing)
-    note("\n".join([*(feed_line(lake, feed, now) for feed, now in feeds.items()), _HINT]))
+    note("\n".join([*(_feed_line(lake, feed, now) for feed, now in feeds.items()), _HINT]))
     with line_editing(names(lake)), open_prompt():
         for statement in typed(_read_line):
             with cancelled_by_interrupt(lake.spark.sparkContext.cancelAllJobs):
@@ -116,7 +116,7 @@ def printing_of(options: argparse.Namespace, *, is_script: bool) -> Printing:
     return Printing(options.format, rows, options.width or (None if is_script else WIDTH), pages=not is_script)
 
 
-def row_limit(text: str) -> int:
+def _row_limit(text: str) -> int:
     """Returns a number of rows, 0 for ``all``. Raises argparse.ArgumentTypeError."""
     return 0 if text == "all" else positive(text)
 
@@ -148,7 +148,7 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Publishe
     return feeds
 
 
-def feed_line(lake: Lake, feed: str, now: Published) -> str:
+def _feed_line(lake: Lake, feed: str, now: Published) -> str:
     """Returns a feed's watermark and the names of its tables."""
     shown = [state.lake_name for state in now.tables.values() if state.version >= 0]
     layers = {name: Layer.GOLD if lake.exists(Layer.GOLD, name) else Layer.LIVE for name in shown}
@@ -171,7 +171,7 @@ def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
     plain = _COMMENT.sub(" ", statement).strip()
     try:
         if _BEGINS_AS_OF.match(plain):
-            print(as_of_line(lake, *feed_and_tso(plain)), file=printing.remarks)
+            print(as_of_line(lake, *_feed_and_tso(plain)), file=printing.remarks)
             return True
         check_reads(statement)
         result = lake.spark.sql(statement)
@@ -185,7 +185,7 @@ def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
     return True
 
 
-def feed_and_tso(statement: str) -> tuple[str, int]:
+def _feed_and_tso(statement: str) -> tuple[str, int]:
     """Returns what an AS OF names. Raises ConfigError if it is not a feed and a TSO: Spark would only say that it is no
     SQL."""
     if found := _AS_OF.fullmatch(statement):

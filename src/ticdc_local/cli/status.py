@@ -91,14 +91,14 @@ def _lines(options: argparse.Namespace, lake: DeltaReader, status: FeedStatus, f
     wrong = [f"  feed file    broken: {_on_one_line(file)}"] if isinstance(file, ConfigError) else []
     command = in_same_place(options, f"ticdc-lake run --feed {status.feed}")
     never_ran = f"{status.feed}\n  bronze has not run for this feed: {command}"
-    return [feed_text(status) if status.is_landed else never_ran, *wrong, *records_text(lake, status.feed)]
+    return [feed_text(status) if status.is_landed else never_ran, *wrong, *_records_text(lake, status.feed)]
 
 
 def _on_one_line(mistakes: ConfigError) -> str:
     return "; ".join(str(mistakes).splitlines())
 
 
-def records_text(lake: DeltaReader, feed: str) -> list[str]:
+def _records_text(lake: DeltaReader, feed: str) -> list[str]:
     """Returns lines that say how far back bronze and silver go, once maintenance has looked, and when the feed's tables
     were last compared with TiDB's, if ever, at which TSO, with what result."""
     retained = [f"  retention    {line}" for line in retention.lines(lake, feed)]
@@ -194,7 +194,7 @@ def feed_text(status: FeedStatus) -> str:
         "next": _next(status),
     }
     lines = [f"  {name:11}  {value}" for name, value in facts.items()]
-    return "\n".join([status.feed, *lines, *tables_text(status.tables, status.tso, status.pending)])
+    return "\n".join([status.feed, *lines, *_tables_text(status.tables, status.tso, status.pending)])
 
 
 def _next(status: FeedStatus) -> str:
@@ -215,7 +215,7 @@ _EVENTUAL = (
 )
 
 
-def tables_text(
+def _tables_text(
     tables: Mapping[TableName, TableState], tso: int, pending: Mapping[TableName, Sequence[str]]
 ) -> list[str]:
     """Returns a line per table: at the watermark, or since when it is blocked and why; and its pending columns."""

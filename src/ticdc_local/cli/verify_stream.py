@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
             options.markdown.open("a").close()
     results = _verify(_Task(streams=streams, lake=options.lake or temporary_folder(), every=options.every))
     text = summary(results)
-    print(json.dumps([*map(result_object, results)]) if options.json else text)
+    print(json.dumps([*map(_result_object, results)]) if options.json else text)
     if options.markdown is not None:
         options.markdown.write_text(f"{text}\n", encoding="utf-8")
     return 0 if all(result.good for result in results) else 1
@@ -191,7 +191,7 @@ def state(result: Result) -> str:
     return f"{compared}, then FAILED: {result.remark}" if result.failed else compared
 
 
-def result_object(result: Result) -> dict[str, object]:
+def _result_object(result: Result) -> dict[str, object]:
     """Returns one file's outcome as a JSON object."""
     return {
         "stream": result.stream.folder.name,

@@ -54,10 +54,10 @@ def key_range(key: Sequence[ComparedColumn], lower: Bound | None, upper: Bound |
     """Returns the rows of ``within`` from a bound up to below another; None has no bound on that side."""
     lake, source = [within.lake], [within.source]
     if lower is not None:
-        lake.append(lake_from_sql(key, lower))
+        lake.append(_lake_from_sql(key, lower))
         source.append(_source_from_sql(key, lower))
     if upper is not None:
-        lake.append(f"NOT {lake_from_sql(key, upper)}")
+        lake.append(f"NOT {_lake_from_sql(key, upper)}")
         source.append(f"NOT {_source_from_sql(key, upper)}")
     return Chunk(lake=_all(lake), source=_all(source))
 
@@ -76,12 +76,12 @@ def range_number_sql(key: Sequence[ComparedColumn], bounds: Sequence[Bound]) -> 
         if low == high:
             return str(low)
         middle = (low + high) // 2
-        return f"IF({lake_from_sql(key, bounds[middle])}, {search(middle + 1, high)}, {search(low, middle)})"
+        return f"IF({_lake_from_sql(key, bounds[middle])}, {search(middle + 1, high)}, {search(low, middle)})"
 
     return search(0, len(bounds))
 
 
-def lake_from_sql(key: Sequence[ComparedColumn], bound: Bound) -> str:
+def _lake_from_sql(key: Sequence[ComparedColumn], bound: Bound) -> str:
     """Returns the condition that a row of the lake is at the bound or after it; never NULL."""
     given = [_trimmed(c, c.typed.sql(literal(text), ZONE)) for c, text in zip(key, bound, strict=True)]
     condition = _from_sql([lake_order(column) for column in key], given)

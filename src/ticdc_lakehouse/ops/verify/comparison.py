@@ -134,7 +134,7 @@ def _bounds(spark: SparkSession, table: ComparedTable, within: Chunk, rows: int,
     orders = ", ".join(f"{lake_order(column)} AS o{i}" for i, column in enumerate(table.key))
     by = ", ".join(f"o{i}" for i in range(len(table.key)))
     sampled = (
-        f"SELECT {texts}, {orders} FROM {table.rows} WHERE {within.lake} AND rand(1) < {sample_part(rows, ranges)}"
+        f"SELECT {texts}, {orders} FROM {table.rows} WHERE {within.lake} AND rand(1) < {_sample_part(rows, ranges)}"
     )
     names = ", ".join(f"k{i}" for i in range(len(table.key)))
     regular = " AND ".join(f"o{i} IS NOT NULL" for i in range(len(table.key)))
@@ -142,7 +142,7 @@ def _bounds(spark: SparkSession, table: ComparedTable, within: Chunk, rows: int,
     return quantiles([tuple(row) for row in answer], ranges)
 
 
-def sample_part(rows: int, ranges: int) -> float:
+def _sample_part(rows: int, ranges: int) -> float:
     """Returns the part of the rows to sample."""
     return min(1.0, _SAMPLED * ranges / rows)
 
