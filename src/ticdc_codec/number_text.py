@@ -175,7 +175,7 @@ READERS: Mapping[Family, tuple[Callable[[list[str]], bool], Callable[[str], str]
         Family.BIT: (are_counts, count_text),
     }
 )
-"""What says that wire texts of a type are all ``event``'s as they stand, and what makes any of them so."""
+"""By family: a check that all texts are canonical, and the conversion of one text that is not."""
 WRITERS: Mapping[Family, Callable[[str], str]] = MappingProxyType(
     {Family.FLOAT: _plain_text, Family.DOUBLE: _plain_text, Family.YEAR: _short_year}
 )

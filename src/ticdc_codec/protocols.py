@@ -113,7 +113,7 @@ _BATCH_BYTES = 8 << 20
 """Bytes of messages that are decoded together, of which the last one may exceed them: Arrow takes less than 2 GiB of
 text in a column, each row repeats its columns' names and types, and compressed messages grow."""
 _PART_BYTES = 64 << 20
-"""The same for protocols whose schemas come apart from the rows: a row may come before its schema."""
+"""Like `_BATCH_BYTES`, for protocols with external schemas: a row may arrive before its schema."""
 
 
 class MessageDecoder:

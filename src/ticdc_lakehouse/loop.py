@@ -1,9 +1,9 @@
 """The loop: bronze, silver and gold of feeds, round by round in one session, so that no round waits for Spark to start.
 
 Feeds take turns: a slow round of one, or its maintenance, delays the others. A feed that fails is retried after growing
-pauses, in which the others go on. Between two layers' runs the process
-may be ended (`run_lock.RUNS`): all state is in the lake. Maintenance is the loop's own, too: that of another run would
-publish on top of a state that the loop has left behind by then, and be refused each time.
+pauses, in which the others go on. Between two layers' runs the process may be ended (`run_lock.RUNS`): all state is in
+the lake. Maintenance is the loop's own, too: that of another run would publish on top of a state that the loop has left
+behind by then, and be refused each time.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class FailedMaintenance:
 
 
 LoopEvent = Round | FailedRound | Maintained | FailedMaintenance
-"""What the loop tells of: a round, or maintenance after one."""
+"""An event that the loop yields: a round, or maintenance after it."""
 
 
 @dataclass(slots=True, kw_only=True)

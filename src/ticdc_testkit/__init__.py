@@ -1,1 +1,1 @@
-"""What tests and demos stand on: made-up changefeeds, recorded streams, the comparison of gold with TiDB's answers."""
+"""Test data: generated changefeeds, recorded streams, and the comparison of gold with TiDB's answers."""

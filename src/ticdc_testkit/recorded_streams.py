@@ -164,7 +164,7 @@ class _Described(msgspec.Struct):
     time_zone: str
     topics: Annotated[list[_Topic], msgspec.Meta(min_length=1)] | int = 1
     partitions: int = 1
-    """Where ``topics`` does not say it."""
+    """Number of partitions of each topic, unless `topics` has its own."""
     tables_at_start: dict[str, str] | None = None
     ddl_kinds: dict[str, int] = {}
 

@@ -153,7 +153,7 @@ class UvarintRegion:
 
     numbers: UInt64s
     signed: Int64s
-    """The same numbers as zigzag."""
+    """``numbers`` decoded as zigzag."""
     first: Int64s
     """Where each message's numbers begin, and the end of the last ones."""
 

@@ -154,9 +154,9 @@ class _RowTemplate:
     columns: tuple[Column, ...]
     """Referenced here so that no other tuple can get its id."""
     key: bytes
-    """With a gap for the handle key."""
+    """Key bytes with a ``%`` gap for the handle key."""
     value: bytes
-    """With gaps for the commit time, the commit_ts and again the time, then for the images."""
+    """Value bytes with ``%`` gaps for commit time, commit_ts, time again, then the images."""
 
 
 def _images(op: Op, *, old: bool) -> _Members:

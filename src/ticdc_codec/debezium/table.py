@@ -45,9 +45,9 @@ class DebeziumTableReader:
         self.read = self._images.reader(_row_type(_image_type(self._images, formats)), ("before", "after"))
         """Reads a row's images. Raises DecodeError or one of ``Unreadable`` if they have other columns."""
         self.end = _end_of(description.schema)
-        """What follows the payload of a row."""
+        """Bytes after a row's payload."""
         self.order = ColumnOrder(columns if not description.schema else (), ignored=("before", "after"))
-        """Without a schema, which is compared byte for byte."""
+        """Order of the columns in a message without schema; with one, the schema is compared byte for byte."""
         self._columns = [*zip(self._images.getters(), formats, strict=True)]
         self._handle = key_positions(layout)
         # Images never have a virtual column (wire.md 1.5.1), so it is not compared.

@@ -1,1 +1,1 @@
-"""What people run and read beside the pipeline: status, accounting, loading an export."""
+"""Operations: status, accounting, alarms, verification, loading an export."""

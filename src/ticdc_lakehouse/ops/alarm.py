@@ -21,14 +21,14 @@ _MOST_NAMES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """What is tolerated."""
+    """Limits above which a feed needs attention."""
 
     behind_seconds: int | None = None
     """Age of the published watermark; None: any."""
     blocked: bool = True
     """True if a blocked table needs attention."""
     quarantine: int = 1
-    """So many messages in quarantine need attention; 0: none does."""
+    """Quarantined messages from which on the feed needs attention; 0: never."""
 
 
 def problems(lake: Reader, feed: str, thresholds: Thresholds) -> list[str]:

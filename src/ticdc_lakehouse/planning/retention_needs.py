@@ -19,7 +19,7 @@ class NeededBatch:
 
     batch: int
     what: str
-    """For people."""
+    """What needs it, as a phrase for `status`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class NeededCommit:
 
     tso: int
     what: str
-    """For people."""
+    """What needs it, as a phrase for `status`."""
 
 
 def oldest_batch(needs: Iterable[NeededBatch]) -> NeededBatch:

@@ -66,10 +66,10 @@ class _Restored(_TiDB):
 
 
 class Author(Enum):
-    """Who wrote a text, which says what a backslash in a string is."""
+    """Origin of a DDL text; decides how a backslash in a string is read."""
 
     PERSON = auto()
-    """It escapes, in every string."""
+    """A backslash escapes in every string."""
     PARSER = auto()
     """TiDB's parser, which writes a DDL anew for TiCDC (``Restore``): quotes are doubled in strings, backslashes stand
     for themselves in comments, ENUMs and SETs, and are doubled in DEFAULTs."""

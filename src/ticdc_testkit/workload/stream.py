@@ -81,7 +81,7 @@ class Interval:
     events: Mapping[int, Sequence[Event]]
     """By partition, in their order."""
     messages: Mapping[int, Sequence[Message]]
-    """The same, encoded."""
+    """``events`` as encoded messages, by partition."""
     transactions: int
 
     @property

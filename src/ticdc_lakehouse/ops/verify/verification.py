@@ -38,7 +38,7 @@ MOST_DIFFERENCES = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifySettings:
-    """How to compare."""
+    """Settings of one verification."""
 
     tables: tuple[str, ...] = ()
     """``database.table`` each; none means all."""
