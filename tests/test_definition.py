@@ -86,7 +86,7 @@ def test_quoted_names_may_have_any_characters(name: str) -> None:
         ("USE `d", "x.sql, line 1: expected SQL"),
     ],
 )
-def test_mistakes_are_named(text: str, mistake: str) -> None:
+def test_a_mistake_names_file_line_and_what_was_expected(text: str, mistake: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(mistake)):
         tables_from_sql(text, source="x.sql")
 

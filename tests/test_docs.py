@@ -32,7 +32,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def resolves(dotted: str) -> bool:
-    """Whether a dotted name is a package, a module, or a name that its module or package has."""
+    """True if a dotted name is a package, a module, or a name in one."""
     parts = dotted.split(".")
     for end in range(len(parts), 0, -1):
         path = SRC.joinpath(*parts[:end])

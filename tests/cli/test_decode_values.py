@@ -65,5 +65,5 @@ def row(commit_ts: int | None) -> RowChange:
         ),
     ],
 )
-def test_values(event: Event, expected: dict[str, Any]) -> None:
+def test_each_kind_of_event_has_its_canonical_members(event: Event, expected: dict[str, Any]) -> None:
     assert canonical(event) == expected

@@ -52,15 +52,15 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("content", "protocols"), FORMS.values(), ids=FORMS)
-def test_forms_of_input(
+def test_inspect_finds_the_protocol_in_each_form_of_input(
     content: bytes, protocols: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_bytes(content)
     assert main(["inspect", str(tmp_path / "file")]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert [part.split()[2] for part in said if part.startswith("├── protocol")] == protocols
-    assert next(part for part in said if part.startswith("message")).startswith("message 1 key ")
-    assert sum("watermark" in part for part in said) == len(protocols)
+    output = capsys.readouterr().out.splitlines()
+    assert [part.split()[2] for part in output if part.startswith("├── protocol")] == protocols
+    assert next(part for part in output if part.startswith("message")).startswith("message 1 key ")
+    assert sum("watermark" in part for part in output) == len(protocols)
 
 
 def test_a_key_beside_the_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +73,7 @@ def test_a_key_beside_the_value(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("named", [(), ("-",)], ids=["not named", "as -"])
-def test_standard_input(
+def test_inspect_reads_standard_input(
     named: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(CRAFT.value or b"")))

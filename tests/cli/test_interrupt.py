@@ -107,12 +107,12 @@ def interrupted(process: subprocess.Popen[str], number: signal.Signals) -> tuple
     os.kill(process.pid, number)
     process.wait(30)  # with its standard input open: at its end a command may finish by itself
     seconds = time.monotonic() - began
-    _, said = process.communicate()
+    _, output = process.communicate()
     assert process.returncode == 130
     while left := {pid for pid in below if is_running(pid)}:
         assert time.monotonic() - began < 10, f"left behind: {left}"
         time.sleep(0.05)
-    return seconds, said
+    return seconds, output
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -121,8 +121,8 @@ def test_a_command_that_is_still_importing_ends_with_one_line(number: signal.Sig
     process = start("decode", "--protocol", "craft", module=script.module)
     wait_for_handler(process)
     assert "libarrow" not in (PROC / str(process.pid) / "maps").read_text(), "handled before the long imports"
-    seconds, said = interrupted(process, number)
-    assert said == "ticdc-lake decode: interrupted; run it again\n"
+    seconds, output = interrupted(process, number)
+    assert output == "ticdc-lake decode: interrupted; run it again\n"
     assert seconds < AT_REST * BUSY_MACHINE
 
 
@@ -131,8 +131,8 @@ def test_a_command_that_is_still_importing_ends_with_one_line(number: signal.Sig
 def test_a_command_that_waits_for_input_ends_with_one_line(command: tuple[str, ...], number: signal.Signals) -> None:
     process = start(*command)
     wait_for_handler(process)
-    seconds, said = interrupted(process, number)
-    assert said == f"ticdc-lake {command[0]}: interrupted; run it again\n"
+    seconds, output = interrupted(process, number)
+    assert output == f"ticdc-lake {command[0]}: interrupted; run it again\n"
     assert seconds < AT_REST * BUSY_MACHINE
 
 
@@ -150,9 +150,9 @@ def test_a_statement_that_runs_in_spark_ends_with_java(tmp_path: Path) -> None:
     assert process.stdout is not None
     next(line for line in process.stdout if "begun" in line)
     assert len(descendants(process.pid)) > 0
-    seconds, said = interrupted(process, signal.SIGINT)
-    assert said.splitlines()[-1] == "ticdc-lake sql: interrupted; run it again"
-    assert "Traceback" not in said
+    seconds, output = interrupted(process, signal.SIGINT)
+    assert output.splitlines()[-1] == "ticdc-lake sql: interrupted; run it again"
+    assert "Traceback" not in output
     assert seconds < AT_REST * BUSY_MACHINE
     assert [path.name for path in lake.iterdir()] == ["bronze"], "a command that reads leaves nothing in the lake"
     assert [*temporary.glob("ticdc-lake-*")] == []
@@ -164,8 +164,8 @@ def test_an_interrupt_cancels_a_statement_and_ends_a_process_that_runs_none() ->
     assert next(process.stdout) == "begun\n"
     process.send_signal(signal.SIGINT)
     assert next(process.stdout) == "cancelled\n"
-    _, said = interrupted(process, signal.SIGINT)
-    assert said == "ticdc-lake sql: interrupted; run it again\n"
+    _, output = interrupted(process, signal.SIGINT)
+    assert output == "ticdc-lake sql: interrupted; run it again\n"
 
 
 @pytest.mark.long
@@ -173,8 +173,8 @@ def test_a_commit_that_takes_too_long_ends_without_what_java_says_about_it(tmp_p
     process = started(LONG_COMMIT, str(tmp_path))
     assert process.stdout is not None
     assert next(process.stdout) == "begun\n"
-    seconds, said = interrupted(process, signal.SIGTERM)
-    assert said == "ticdc-lake maintain: interrupted; run it again\n"
+    seconds, output = interrupted(process, signal.SIGTERM)
+    assert output == "ticdc-lake maintain: interrupted; run it again\n"
     assert seconds < IN_COMMIT * BUSY_MACHINE
 
 
@@ -183,8 +183,8 @@ def test_the_demo_ends_with_its_broker(tmp_path: Path) -> None:
     assert process.stdout is not None
     next(line for line in process.stdout if "Kafka runs" in line)
     assert len(descendants(process.pid)) > 1
-    seconds, said = interrupted(process, signal.SIGTERM)
-    assert said == "ticdc-lake demo: interrupted; run it again\n"
+    seconds, output = interrupted(process, signal.SIGTERM)
+    assert output == "ticdc-lake demo: interrupted; run it again\n"
     assert seconds < AT_REST * BUSY_MACHINE
 
 

@@ -60,8 +60,8 @@ def test_a_command_continues_without_standard_output(command: tuple[str, ...]) -
 def test_a_closed_standard_input_is_reported(command: tuple[str, ...], instead: str) -> None:
     closed = ["sh", "-c", '"$@" <&-', "sh", *COMMAND, *command]
     ended = subprocess.run(closed, capture_output=True, text=True, check=False)
-    said = f"ticdc-lake {command[0]}: standard input is closed; {instead}\n"
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
+    expected = f"ticdc-lake {command[0]}: standard input is closed; {instead}\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", expected)
 
 
 def test_an_empty_standard_input_is_reported() -> None:

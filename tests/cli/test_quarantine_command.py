@@ -162,8 +162,8 @@ def test_a_dry_run_knows_that_a_message_is_too_large(project: Path, capsys: pyte
     with (project / "resources" / "feeds" / "crm.yml").open("a") as file:
         file.write("max_message_bytes: 10\n")
     assert quarantine(project, "replay", "--dry-run", "--at", "t/0/1") == 1
-    said = capsys.readouterr().out.splitlines()[1]
-    assert said.startswith("  t/0/1  message_too_large: expected at most 10 bytes (max_message_bytes), found ")
+    output = capsys.readouterr().out.splitlines()[1]
+    assert output.startswith("  t/0/1  message_too_large: expected at most 10 bytes (max_message_bytes), found ")
 
 
 def test_a_dump_shows_the_bytes_around_the_fault() -> None:

@@ -183,18 +183,18 @@ def test_the_page_has_the_health_that_status_prints(page: Path, capsys: pytest.C
         output = page.with_name("again.html")
         assert main(["report", "--project", str(page.parent), "--feed", "crm", "--output", str(output)]) == 0
         main(["status", "--check", "--project", str(page.parent), "--feed", "crm"])
-        _, _, said = capsys.readouterr().out.splitlines()[-1].partition(": ")
-        assert said.startswith(worst)
+        _, _, health = capsys.readouterr().out.splitlines()[-1].partition(": ")
+        assert health.startswith(worst)
         found = Elements()
         found.feed(output.read_text(encoding="utf-8"))
-        assert said in "".join(found.text)
+        assert health in "".join(found.text)
 
 
 def test_the_page_on_standard_output_is_all_of_it(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--project", str(page.parent), "--feed", "crm", "--output", "-"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("<!DOCTYPE html>")
-    assert said.endswith("</html>\n")
+    output = capsys.readouterr().out
+    assert output.startswith("<!DOCTYPE html>")
+    assert output.endswith("</html>\n")
     assert not Path("-").exists()
 
 

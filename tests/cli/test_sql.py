@@ -152,9 +152,9 @@ def test_a_semicolon_outside_ends_it(text: str) -> None:
 def test_a_statement_that_could_change_a_table_is_not_run(statement: str, capsys: pytest.CaptureFixture[str]) -> None:
     lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
     assert not execute(lake, statement)
-    said = capsys.readouterr().err
-    assert said.startswith("error: this prompt only reads; expected a query, ")
-    assert f"found {' '.join(statement.split())[:60]}. Tables of your own" in said
+    output = capsys.readouterr().err
+    assert output.startswith("error: this prompt only reads; expected a query, ")
+    assert f"found {' '.join(statement.split())[:60]}. Tables of your own" in output
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def told_type(text: str) -> str:
 
 @pytest.mark.parametrize(("one", "other"), [pair for pair in PAIRS if pair[1] in FILES and "tiflow" in pair[0]])
 def test_json_and_avro_give_equal_rows(one: str, other: str) -> None:
-    """Of tiflow the two encodings were recorded in runs of their own: times differ."""
+    """tiflow's two encodings were recorded in separate runs, so times differ."""
 
     def values(event: Event) -> Any:
         if not isinstance(event, RowChange):

@@ -128,7 +128,7 @@ def decoded(case: Case) -> list[Event]:
 
 
 def test_floats_of_8_2_are_refused_unless_the_feed_says_otherwise() -> None:
-    """Of rows with a FLOAT that is not what TiDB had, none passes."""
+    """Every row with a FLOAT that differs from TiDB's is refused."""
     wrong = 0
     for case in cases("tiflow-craft-float-defect"):
         for event, expected in zip(decoded(case), case.expect, strict=True):

@@ -61,8 +61,8 @@ def test_alter_table_names_and_orders_the_columns(text: str, names: str) -> None
 @pytest.mark.parametrize("kind", ["char", "binary", "bit"])
 def test_a_modify_to_a_length_of_one_converts_a_type_without_length(kind: str) -> None:
     """Of a statement CHAR is CHAR(1)."""
-    told = table_from_wire("d", "t", (Column(name="id", type="int", key=True), Column(name="v", type=kind)))
-    (effect,) = alter(told, f"MODIFY v {kind}(1)").effects
+    wire = table_from_wire("d", "t", (Column(name="id", type="int", key=True), Column(name="v", type=kind)))
+    (effect,) = alter(wire, f"MODIFY v {kind}(1)").effects
     assert isinstance(effect, ColumnConverted)
     assert alter(table(f"id INT PRIMARY KEY, v {kind}"), f"MODIFY v {kind}(1)").effects == ()
 

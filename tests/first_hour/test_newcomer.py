@@ -88,8 +88,7 @@ def test_demo_prompt_and_tour_of_its_lake_run(tmp_path: Path) -> None:
         assert line != "make demo" or years == {"2026"}, "when the demo's changes were committed"
 
 
-def test_a_feed_of_ones_own_up_to_its_first_run(tmp_path: Path) -> None:
-    """The same without what starts Spark."""
+def test_every_command_before_the_first_run_works_and_names_the_next(tmp_path: Path) -> None:
     folder, port = clone(tmp_path), free_ports(1)[0]
     *quick, run = own_feed(port)[: len(STEPS)]
     with kept_up(folder, f"ticdc-lake kafka --port {port}"):

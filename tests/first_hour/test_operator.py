@@ -157,11 +157,11 @@ def test_a_run_that_is_interrupted_ends_with_one_line(night: tuple[Path, str]) -
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         assert process.stderr is not None
-        said = process.stderr.read().splitlines()
+        output = process.stderr.read().splitlines()
         assert process.wait() == 130
         assert time.monotonic() - began < AT_MOST_TO_END * BUSY_MACHINE
-    assert said[-1] == "ticdc-lake run: interrupted; run it again"
-    assert len(said) <= 3
+    assert output[-1] == "ticdc-lake run: interrupted; run it again"
+    assert len(output) <= 3
 
 
 @needs_mounts
@@ -190,8 +190,8 @@ def test_a_poison_message_ends_with_code_3_and_what_to_look_at(night: tuple[Path
     produce(servers, "crm", [KafkaMessage(partition=0, key=None, value=b"{no json")])
     ended = type_in(folder, "ticdc-lake run --feed crm --quiet")
     assert (ended.code, ended.err) == (3, "")
-    said, last = ended.out.splitlines()
-    assert said == "feed crm needs attention: 1 message is in quarantine: 1 bad_json"
+    first, last = ended.out.splitlines()
+    assert first == "feed crm needs attention: 1 message is in quarantine: 1 bad_json"
     assert re.fullmatch(r"job ticdc_lake: ran, but a feed needs attention, in .* s", last)
     looked = type_in(folder, "ticdc-lake status --check --feed crm")
     assert looked.code in (1, 2)

@@ -80,9 +80,9 @@ def test_gold_follows_what_arrives_between_rounds_and_an_interrupt_leaves_a_lake
 
     began = time.monotonic()
     os.kill(loop.pid, signal.SIGINT)
-    _, said = loop.communicate(timeout=60)
-    assert (loop.returncode, said.splitlines()[-1]) == (130, "ticdc-lake run: interrupted; run it again")
-    assert "Traceback" not in said
+    _, output = loop.communicate(timeout=60)
+    assert (loop.returncode, output.splitlines()[-1]) == (130, "ticdc-lake run: interrupted; run it again")
+    assert "Traceback" not in output
     assert time.monotonic() - began < 10, "5 s are promised, on a machine that does nothing else"
 
     feed.lake.register()
@@ -102,8 +102,8 @@ def test_the_loop_ends_when_its_java_process_has_died(feed: Changefeed, loop: su
     wait_for(loop, f"watermark {at(2)}")
     java = subprocess.run(["pgrep", "-P", str(loop.pid), "java"], capture_output=True, text=True, check=True)
     os.kill(int(java.stdout), signal.SIGKILL)
-    printed, said = loop.communicate(timeout=PATIENCE)
-    assert loop.returncode == 1, said
+    printed, errors = loop.communicate(timeout=PATIENCE)
+    assert loop.returncode == 1, errors
     assert "loop FAILED: Java has ended, and with it every feed of this loop: run it again" in printed
     assert "Traceback" not in printed
 

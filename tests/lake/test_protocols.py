@@ -36,7 +36,7 @@ SCHEMA = "USE shop; CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(10), e ENUM
         ("debezium", {"enable-tidb-extension": True, "debezium-disable-schema": True}),
     ],
 )
-def test_changes_reach_gold(
+def test_enum_and_set_have_names_in_gold_whether_the_wire_has_names_or_numbers(
     spark: SparkSession, broker: Broker, tmp_path: Path, protocol: str, options: dict[str, object]
 ) -> None:
     feed = Changefeed(spark, broker, tmp_path / "lake", protocol=protocol, options=options, schema=SCHEMA)

@@ -76,7 +76,7 @@ def through(run: Run, layer: Layer) -> Row:
 
 
 def at_watermark(run: Run, tso: int) -> Row:
-    """The same as of a TSO."""
+    """What the query over two tables shows as of a TSO."""
     tables = as_of(run.lake.spark, run.feed.name, tso, lake=run.lake)
     accounts, ledger = tables["bank.accounts"], tables["bank.ledger"]
     (line,) = run.lake.spark.sql(

@@ -18,5 +18,5 @@ from ticdc_lakehouse.error_text import first_line
         ("", "ValueError"),
     ],
 )
-def test_first_line(text: str, line: str) -> None:
+def test_first_line_skips_blank_lines_and_py4js_preamble(text: str, line: str) -> None:
     assert first_line(ValueError(text)) == line

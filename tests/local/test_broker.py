@@ -122,7 +122,7 @@ def test_a_killed_broker_comes_back_with_its_data_and_address(tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_a_folder_whose_set_up_was_cut_off_is_set_up_anew(tmp_path: Path) -> None:
+def test_a_broker_starts_in_a_folder_whose_set_up_was_cut_off(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker:
         ensure_topic(broker.bootstrap_servers, "t", 1)
     shutil.rmtree(tmp_path / "data")
@@ -136,9 +136,10 @@ def test_the_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> Non
         "broker = Broker(pathlib.Path(sys.argv[1])); broker.start(); "
         "print(broker.pid, flush=True); os.kill(os.getpid(), 9)"
     )
-    said = subprocess.run([sys.executable, "-c", code, tmp_path / "kafka"], capture_output=True, text=True, check=False)
-    assert said.returncode == -9
-    pid = int(said.stdout)
+    command = [sys.executable, "-c", code, tmp_path / "kafka"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == -9
+    pid = int(ended.stdout)
     deadline = time.monotonic() + 20
     while _alive(pid) and time.monotonic() < deadline:
         time.sleep(0.1)

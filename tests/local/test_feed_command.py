@@ -66,8 +66,8 @@ def test_a_check_names_a_file_with_another_ending(project: Path, capsys: pytest.
     (feeds / "crm.yml").write_text("")
     (feeds / "crm2.yaml").write_text("")
     assert feed(project, "check", "crm2") == 2
-    said = capsys.readouterr().err
-    assert said == f"ticdc-lake feed: {feeds}/crm2.yaml: expected the ending .yml; rename it to crm2.yml\n"
+    output = capsys.readouterr().err
+    assert output == f"ticdc-lake feed: {feeds}/crm2.yaml: expected the ending .yml; rename it to crm2.yml\n"
 
 
 def test_a_feed_file_is_not_written_over_without_force(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

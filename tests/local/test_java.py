@@ -90,8 +90,8 @@ def test_spark_gets_this_java_without_the_unwanted_module(machine: Path) -> None
     assert home.is_relative_to(machine / "cache")
     shim = home / "bin" / "java"
     arguments = ["-cp", "a b", UNWANTED, "", "*", "--add-modules=other"]
-    said = subprocess.run(["/bin/sh", shim, *arguments], capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines() == ["-cp", "a b", "", "*", "--add-modules=other"]
+    ended = subprocess.run(["/bin/sh", shim, *arguments], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines() == ["-cp", "a b", "", "*", "--add-modules=other"]
 
 
 @pytest.mark.parametrize(("chosen", "collector"), [("", "UseSerialGC"), ("-Xss2m -XX:+UseG1GC", "UseG1GC")])

@@ -221,8 +221,8 @@ def test_a_run_without_a_feed_that_can_start_fails_before_spark_starts(
     began = time.monotonic()
     assert main(["run", "--project", str(PROJECT), *given]) == 2
     assert time.monotonic() - began < 5
-    said = capsys.readouterr().err.splitlines()
-    assert [line.partition(" (")[0] for line in said] == [
+    output = capsys.readouterr().err.splitlines()
+    assert [line.partition(" (")[0] for line in output] == [
         "ticdc-lake run: one: not begun: brokers do not answer",
         "two: not begun: brokers do not answer",
     ]

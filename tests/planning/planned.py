@@ -127,16 +127,16 @@ class Planner:
             for name in names
         }
         parted = barriers(ddls, self.before, self.before.definitions.values() if self.fresh else ())
-        alike: dict[tuple[object, ...], list[RowChange]] = defaultdict(list)
+        by_layout: dict[tuple[object, ...], list[RowChange]] = defaultdict(list)
         for row in self.rows:
             unapplied = after.get(TableName(row.database, row.table), self.before.tso)
             is_read = min(unapplied, self.before.tso) < commit_order(row) or row in self.fresh
             if is_read and commit_order(row) <= tso:
                 passed = parted.passed(TableName(row.database, row.table), commit_order(row))
                 keyed = row.handle_key is not None
-                alike[row.database, row.table, row.columns, row.op, row.handle_only, keyed, passed].append(row)
+                by_layout[row.database, row.table, row.columns, row.op, row.handle_only, keyed, passed].append(row)
         groups: dict[TableName, list[RowGroup]] = defaultdict(list)
-        for rows in sorted(alike.values(), key=lambda rows: commit_order(rows[0])):
+        for rows in sorted(by_layout.values(), key=lambda rows: commit_order(rows[0])):
             group = replace(_group(rows), replayed=any(row in self.fresh for row in rows))
             groups[group.name].append(group)
         by_table = {name: tuple(each) for name, each in groups.items()}

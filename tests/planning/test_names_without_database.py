@@ -125,7 +125,7 @@ def test_of_several_tables_none_exchanges_its_rows() -> None:
 
 @pytest.mark.parametrize("others", [(), (ddl(12, OTHER, "t", "e"),)])
 def test_a_table_is_made_like_the_one_table_of_that_name(others: tuple[DdlEvent, ...]) -> None:
-    """Of several its rows tell of which it is."""
+    """If several tables have the name, the rows show which one is meant."""
     now = planned(*others, ddl(16, "CREATE TABLE e.u LIKE t", "u", "e"))
     made = plan(now, E_U)
     if others:

@@ -62,11 +62,11 @@ class ArrivalPlanner(ScriptPlanner):
         first, own = first_unapplied(self.before), {*map(id, batch)}
         ddls = tuple(ddl for ddl in self._ddls() if ddl.commit_ts >= first or id(ddl) in own)
         parted = barriers(ddls, self.before, self.before.definitions.values())
-        alike: dict[tuple[object, ...], list[RowChange]] = defaultdict(list)
+        by_layout: dict[tuple[object, ...], list[RowChange]] = defaultdict(list)
         for row in new:
-            alike[row.table, row.columns, parted.passed(_name(row), commit_order(row))].append(row)
+            by_layout[row.table, row.columns, parted.passed(_name(row), commit_order(row))].append(row)
         groups: dict[TableName, tuple[RowGroup, ...]] = defaultdict(tuple)
-        for group in map(_group, alike.values()):
+        for group in map(_group, by_layout.values()):
             groups[group.name] = (*groups[group.name], group)
         return Window(rows=groups, ddls=ddls, replays_seen=None, row_changes=len(new))
 
@@ -118,8 +118,8 @@ def assert_arrivals(seed: int) -> None:
     planner.ddls = script.ddls
     for batch, end in arrivals(script):
         planner.arrive(batch)
-        told = {name: (table.columns, table.rows, "") for name, table in script.at(end).items()}
-        assert planner.held() == told, (seed, end)
+        expected = {name: (table.columns, table.rows, "") for name, table in script.at(end).items()}
+        assert planner.held() == expected, (seed, end)
 
 
 def assert_idle_tables(seed: int) -> None:

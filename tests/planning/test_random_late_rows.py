@@ -32,7 +32,7 @@ class LatePlanner(OverriddenPlanner):
         self.missing, self.replays = [*missing], replayed
         self.rows = [row for row in self.rows if row not in self.missing]
         self.given_back: list[RowChange] = []
-        self.told: set[str] = set()
+        self.late_tables: set[str] = set()
         """Tables, by stable id, that were blocked because they lack rows."""
 
     def come(self, some: Callable[[], bool]) -> None:
@@ -55,7 +55,7 @@ class LatePlanner(OverriddenPlanner):
         super().play(tso, ddls)
         self.fresh, self.late = [], {}
         states = self.before.tables.values()
-        self.told |= {
+        self.late_tables |= {
             each.stable_id for each in states if each.stop is not None and each.stop.kind is StopKind.LATE_ROWS
         }
 
@@ -68,7 +68,7 @@ class LatePlanner(OverriddenPlanner):
                 self.merged[plan.definition.stable_id] |= {int((row.after or {})["id"] or 0) for row in own}
 
 
-def assert_told(seed: int, *, replayed: bool, blocks: bool, comes_back: bool) -> None:
+def assert_late_rows(seed: int, *, replayed: bool, blocks: bool, comes_back: bool) -> None:
     random = Random(seed)
     script = Script(random, blocks=blocks, comes_back=comes_back)
     script.play(random.choice((15, 40)))
@@ -91,7 +91,7 @@ def assert_told(seed: int, *, replayed: bool, blocks: bool, comes_back: bool) ->
         if state.stop is None and (table is not None or not (blocks and replayed)):
             assert table is not None, (seed, name)
             held = planner.merged[state.stable_id]
-            assert held <= table.rows if state.stable_id in planner.told else held == table.rows, (seed, name)
+            assert held <= table.rows if state.stable_id in planner.late_tables else held == table.rows, (seed, name)
 
 
 @pytest.mark.parametrize("comes_back", [False, True])
@@ -99,7 +99,7 @@ def assert_told(seed: int, *, replayed: bool, blocks: bool, comes_back: bool) ->
 @pytest.mark.parametrize("replayed", [False, True])
 def test_no_row_that_comes_late_is_lost_silently(replayed: bool, blocks: bool, comes_back: bool) -> None:
     for seed in range(50):
-        assert_told(seed, replayed=replayed, blocks=blocks, comes_back=comes_back)
+        assert_late_rows(seed, replayed=replayed, blocks=blocks, comes_back=comes_back)
 
 
 ONCE_LOST = {
@@ -113,7 +113,7 @@ ONCE_LOST = {
 
 @pytest.mark.parametrize(("seed", "replayed", "comes_back"), ONCE_LOST.values(), ids=ONCE_LOST)
 def test_rows_that_were_once_lost_silently(seed: int, replayed: bool, comes_back: bool) -> None:
-    assert_told(seed, replayed=replayed, blocks=True, comes_back=comes_back)
+    assert_late_rows(seed, replayed=replayed, blocks=True, comes_back=comes_back)
 
 
 @pytest.mark.long
@@ -122,4 +122,4 @@ def test_rows_that_were_once_lost_silently(seed: int, replayed: bool, comes_back
 @pytest.mark.parametrize("replayed", [False, True])
 def test_none_of_many_rows_that_come_late_is_lost_silently(replayed: bool, blocks: bool, comes_back: bool) -> None:
     for seed in range(50, 2000):
-        assert_told(seed, replayed=replayed, blocks=blocks, comes_back=comes_back)
+        assert_late_rows(seed, replayed=replayed, blocks=blocks, comes_back=comes_back)

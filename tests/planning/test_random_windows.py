@@ -76,8 +76,8 @@ def assert_windows(seed: int) -> None:
     for end, ddls, whole in windows(script):
         planner.play(end, ddls)
         if whole:
-            told = {name: (table.columns, table.rows, "") for name, table in script.at(end).items()}
-            assert planner.held() == told, (seed, end)
+            expected = {name: (table.columns, table.rows, "") for name, table in script.at(end).items()}
+            assert planner.held() == expected, (seed, end)
 
 
 def assert_idle_tables(seed: int) -> None:
