@@ -1,5 +1,7 @@
-"""The instant of a local time, as TiDB and TiCDC take it. Where clocks are set back, an hour of local times comes twice,
-and Go's ``time.Date`` decides, since both are written in Go."""
+"""The instant of a local time, as TiDB and TiCDC take it.
+
+Where clocks are set back, an hour of local times comes twice, and Go's ``time.Date`` decides: both are written in Go.
+"""
 
 from __future__ import annotations
 

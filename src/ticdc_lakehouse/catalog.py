@@ -98,11 +98,11 @@ class Lake:
     def _make_schema(self, layer: Layer, part: str) -> None:
         if not self._has_schema(layer, part):
             raise ConfigError(
-                f"schema {self.schema(layer, part)}: gold.schema of a feed needs it, and it is missing: add it to the bundle as "
-                "docs/databricks.md shows, and deploy"
+                f"schema {self.schema(layer, part)}: gold.schema of a feed needs it, and it is missing: add it to the "
+                "bundle as docs/databricks.md shows, and deploy"
             )
 
-    def location(self, layer: Layer, name: str) -> str:
+    def location(self, layer: Layer, name: str) -> str:  # noqa: ARG002 - of tables in a folder
         """Returns the LOCATION clause that a new table needs, empty where the catalog stores it."""
         return ""
 
@@ -142,7 +142,7 @@ class Lake:
             )
         return name_sql
 
-    def creating(self, layer: Layer, name: str) -> AbstractContextManager[None]:
+    def creating(self, layer: Layer, name: str) -> AbstractContextManager[None]:  # noqa: ARG002 - the same
         """Lets one run at a time create a table of this name, or rename one to it, where the catalog does not see to
         it."""
         return nullcontext()

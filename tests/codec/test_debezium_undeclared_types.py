@@ -120,7 +120,8 @@ def test_a_decimal_with_an_exponent_is_written_in_digits(spark: SparkSession) ->
 
 
 def test_a_timestamp_whose_text_is_read_as_another_one_is_null(spark: SparkSession) -> None:
-    """It would be read an hour too early, east of Greenwich too late. Decoders that know the type leave such a text as it is sent, too."""
+    """It would be read an hour too early, east of Greenwich too late. Decoders that know the type leave such a text as
+    it is sent, too."""
     column = ColumnDefinition(name="c", type=parse_type("timestamp(3)"), open=True)
     moments = ("2024-11-03T05:30:00.5Z", "2024-11-03T06:30:00.5Z", "2024-11-03T07:30:00.5Z")
     texts = ", ".join(whole_text_sql(column, literal(moment), "America/New_York") for moment in moments)

@@ -16,8 +16,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import OffsetGapError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
-from ticdc_lakehouse.bronze.landing import Landed, kafka_options
-from ticdc_lakehouse.bronze.landing import KafkaSource
+from ticdc_lakehouse.bronze.landing import KafkaSource, Landed, kafka_options
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Layer
 from ticdc_local.broker import KafkaMessage

@@ -292,8 +292,8 @@ def test_a_timestamp_in_an_hour_that_comes_twice_becomes_its_local_time(lake: La
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
-        ("MODIFY a BIGINT NOT NULL, RENAME COLUMN b TO c", ("2", "1")),
-        ("CHANGE a a2 BIGINT, CHANGE b b2 BIGINT", ("2", "1")),
+        ("MODIFY a BIGINT NOT NULL, RENAME COLUMN b TO c", ("1", "2")),
+        ("CHANGE a a2 BIGINT, CHANGE b b2 BIGINT", ("1", "2")),
         ("CHANGE a b BIGINT, CHANGE b a BIGINT", ("2", "1")),
         ("MODIFY a BIGINT, ADD COLUMN n INT NOT NULL DEFAULT 7, DROP PRIMARY KEY, ADD PRIMARY KEY (a, n)", ("1", "7")),
         ("MODIFY a DATETIME(3), MODIFY b DATETIME(3)", None),
@@ -310,7 +310,7 @@ def test_a_key_is_made_of_its_columns_as_the_whole_ddl_leaves_them(
         f"ALTER TABLE t {changes}",
     )
     (row,) = lake.spark.sql(f"SELECT _ticdc_key FROM {name}").collect()
-    assert row[0] == wire_key(*(key or ("2024-01-02 00:00:00.000", "2024-01-01 00:00:00.000")))
+    assert row[0] == wire_key(*(key or ("2024-01-01 00:00:00.000", "2024-01-02 00:00:00.000")))
 
 
 NO_TIMESTAMPS = [

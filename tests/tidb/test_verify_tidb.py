@@ -26,8 +26,7 @@ from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
 from ticdc_lakehouse.ops.verify.verification import VerifySettings, verify
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.columns import source_columns
-from ticdc_lakehouse.tidb.session import SnapshotReader
-from ticdc_lakehouse.tidb.session import text_of
+from ticdc_lakehouse.tidb.session import SnapshotReader, text_of
 from ticdc_local.verify_stream import load_stream
 from ticdc_testkit.recorded_streams import answers, recorded_stream
 

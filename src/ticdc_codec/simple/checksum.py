@@ -38,7 +38,7 @@ Texts = Sequence[str | None]
 """A row's values in the order of its columns."""
 
 
-def _checksum_of(columns: tuple[Column, ...], texts: Texts, zone: ZoneInfo) -> int:
+def checksum_of(columns: tuple[Column, ...], texts: Texts, zone: ZoneInfo) -> int:
     """Returns the checksum of a row whose TIMESTAMPs are in ``zone``.
 
     Raises DecodeError for a TIMESTAMP that is no one instant there, and ValueError or OverflowError for a text that its
@@ -59,7 +59,7 @@ def check(
         if texts is None or expected == 0:
             continue
         try:
-            found = _checksum_of(columns, texts, zone)
+            found = checksum_of(columns, texts, zone)
         except DecodeError:
             continue  # a TIMESTAMP of an hour that comes twice: which of them TiDB had is unknown
         except (ValueError, OverflowError) as error:
@@ -74,7 +74,7 @@ def written(row: RowChange, zone: ZoneInfo) -> Checksum:
         None if image is None else [image[column.name] for column in row.columns] for image in (row.after, row.before)
     )
     try:
-        sums = [0 if texts is None else _checksum_of(row.columns, texts, zone) for texts in images]
+        sums = [0 if texts is None else checksum_of(row.columns, texts, zone) for texts in images]
     except (LakehouseError, ValueError, OverflowError) as error:
         raise ConfigError(
             f"integrity-check-level: no checksum of a row of {row.database}.{row.table}: {error}"

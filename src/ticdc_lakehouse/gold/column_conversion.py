@@ -94,8 +94,8 @@ def _conversion_zone(config: GoldConfig, before: ColumnDefinition, after: Column
 
 
 def _local_sql(timestamp: TypedColumn, text: str, zone: str) -> str:
-    """Returns SQL: the wall-clock time of a TIMESTAMP's text, which Debezium has in UTC, with a Z, where the feed's zone
-    has the time twice."""
+    """Returns SQL: the wall-clock time of a TIMESTAMP's text, which Debezium has in UTC, with a Z, where the feed's
+    zone has the time twice."""
     local = value_text_sql(timestamp, f"try_cast({text} AS TIMESTAMP)", zone)
     return f"CASE WHEN {text} LIKE '%Z' THEN {local} ELSE {text} END"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.schema.definition import ColumnDefinition
-from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.instant import is_own_sql
+from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.typed_columns import moment_text_sql
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
@@ -109,8 +109,8 @@ def _time_sql(micros: str) -> str:
 
 
 def _instant_sql(text: str, time_zone: str, digits: int) -> str:
-    """Returns ``2024-01-01T00:00:00.123Z`` in the feed's zone; NULL if its text there is read as another instant (clocks
-    are set back). 1970-01-01T00:00:00Z, below the type's first instant, is the writers' word for ``0000-00-00
+    """Returns ``2024-01-01T00:00:00.123Z`` in the feed's zone; NULL if its text there is read as another instant
+    (clocks are set back). 1970-01-01T00:00:00Z, below the type's first instant, is the writers' word for ``0000-00-00
     00:00:00``."""
     zero = literal("0000-00-00 00:00:00" + (f".{'0' * digits}" if digits else ""))
     utc = f"try_cast(replace(left({text}, 19), 'T', ' ') AS TIMESTAMP_NTZ)"
@@ -118,4 +118,5 @@ def _instant_sql(text: str, time_zone: str, digits: int) -> str:
     shown = f"concat({moment_text_sql(local, 0)}, substring({text}, 20, length({text}) - 20))"
     pattern = literal(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?Z$")
     no_time = literal("^1970-01-01T00:00:00([.]0+)?Z$")
-    return f"CASE WHEN {text} RLIKE {no_time} THEN {zero} WHEN {text} RLIKE {pattern} AND {is_own_sql(utc, time_zone)} THEN {shown} END"
+    is_shown = f"{text} RLIKE {pattern} AND {is_own_sql(utc, time_zone)}"
+    return f"CASE WHEN {text} RLIKE {no_time} THEN {zero} WHEN {is_shown} THEN {shown} END"
