@@ -37,7 +37,7 @@ def _rows(*, keyed: bool) -> MergeRows:
 
 
 def _lake(spark: _Spark) -> Lake:
-    return cast(Lake, SimpleNamespace(spark=spark, root="memory", table=lambda _, name: name))
+    return cast(Lake, SimpleNamespace(spark=spark, checkpoints="memory", table=lambda _, name: name))
 
 
 def test_key_of_a_definition_is_in_the_order_of_names() -> None:
