@@ -20,7 +20,9 @@ BEFORE = Published(tso=10)
     [
         ("ALTER TABLE t ADD c INT", {"t"}),
         ("ALTER TABLE T ADD c INT", {"t"}),
-        ("ALTER TABLE t ADD INDEX (v)", set()),
+        ("ALTER TABLE t ADD INDEX i (v)", set()),
+        ("ALTER TABLE t ADD INDEX (v)", {"t"}),
+        ("ALTER TABLE t ADD FOREIGN KEY f (v) REFERENCES u (id)", {"t"}),
         ("CREATE TABLE t (id INT KEY)", {"t"}),
         ("CREATE TABLE t LIKE u", {"t", "u"}),
         ("DROP TABLE t, u", {"t", "u"}),

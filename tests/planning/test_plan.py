@@ -64,6 +64,21 @@ def test_create_index_does_not_split_the_rows_but_its_name_is_known() -> None:
     assert [found.commit_ts for found in made.new_definitions] == [KNOWN.commit_ts], "rows are of the definition before"
 
 
+@pytest.mark.parametrize("index", ["INDEX (v)", "INDEX (v), ADD INDEX j (v)", "FOREIGN KEY (v) REFERENCES p (v)"])
+def test_table_that_is_blocked_before_an_index_without_a_name_does_not_have_it_yet(index: str) -> None:
+    """The next window reads the DDL again, and the index would be there under two names."""
+    keys = (Key(name="PRIMARY", columns=("id",)),)
+    known = replace(KNOWN, table=replace(table(), keys=keys))
+    now = planning_input(ROWS, known=known, state=STATE, ddls=(ddl(15, f"ALTER TABLE t ADD {index}"),))
+    blocked = plan(replace(now, blocking_points={NAME: quarantined(12)}))
+    assert (blocked.through, blocked.new_definitions) == (12, ())
+    made = plan(now)
+    assert made.definition is not None
+    assert (steps(made), made.definition.commit_ts) == ([("M", 15), ("M", 20)], KNOWN.commit_ts)
+    assert made.definition.table.keys is not None
+    assert made.definition.table.keys[1] == Key(name="v" if "INDEX" in index else "fk_1", columns=("v",), unique=False)
+
+
 @pytest.mark.parametrize("commit_ts", [16, 20])
 @pytest.mark.parametrize(
     ("query", "name"),

@@ -46,8 +46,8 @@ def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definit
     ddls = tuple(ddls)
     for ddl in ddls:
         for statement in ddl.statements:
-            if isinstance(statement, AlterTable) and statement.of_indexes:
-                continue  # no row depends on it
+            if isinstance(statement, AlterTable) and statement.of_named_indexes:
+                continue  # no row depends on it, and a table that is blocked before it may do it twice
             for name in names_of(statement):
                 tables[name].add(ddl.commit_ts)
             if (database := database_of(statement)) is not None:

@@ -134,7 +134,7 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
     if adds_primary_key(statement) and not ddl.late and tables.builders.named(statement.name) is None:
         tables.block_named(ddl, (statement.name,), unsupported(ddl, _KEYLESS_BEFORE))
     for builder in tables.affected(ddl, (statement.name,)):
-        if not statement.of_indexes:
+        if not statement.of_named_indexes:
             merge_until(tables.inputs, builder, ddl.commit_ts)
         if is_skipped(tables.inputs, ddl, builder):
             skip(ddl, builder)

@@ -87,6 +87,12 @@ class AlterTable:
             for action in self.actions
         )
 
+    @property
+    def of_named_indexes(self) -> bool:
+        """True if it adds only indexes that have names in the text: done twice, it changes nothing more. (An index
+        without a name would be there under two names, and a foreign key would be counted twice.)"""
+        return all(isinstance(action, AddKey) and not action.unique and action.index for action in self.actions)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangePartition:
