@@ -99,6 +99,22 @@ def test_a_name_that_a_table_had_before_the_window_is_reused_from_its_rows_on() 
         assert made.definition.named_at == named_at
 
 
+def test_schema_file_does_not_describe_the_next_table_of_a_name() -> None:
+    """Its ENUM may have other names, and rows have only the numbers."""
+    config = GoldConfig(feed="f", time_zone="UTC", tables=(KNOWN.table,))
+    swap = ddl(16, "RENAME TABLE t TO u, idle TO t")
+    now = replace(window(swap, rows=(group(NAME, 18), group(U, 19))), config=config)
+    now = replace(now, before=replace(now.before, tso=0))
+    for made, origin in ((plan(now, U), "file"), (plan(now), "wire")):
+        assert made.start is not None
+        assert (made.start.origin, block_reason(made)) == (origin, None)
+    later = replace(window(rows=(group(NAME, 15),)), config=config)
+    assert [each.start and each.start.origin for each in plan_tables(later).tables] == ["file"]
+    before = [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
+    later = replace(later, naming=Naming(feed="f", history=partial(list, before)))
+    assert [each.start and each.start.origin for each in plan_tables(later).tables] == ["wire"]
+
+
 def test_a_primary_key_of_an_unknown_table_shows_that_its_rows_were_not_sent() -> None:
     made = plan(window(ddl(14, "ALTER TABLE t ADD PRIMARY KEY (id)"), rows=(group(NAME, 15),)))
     assert (made.through, needs_override(made), steps(made)) == (14, True, [])

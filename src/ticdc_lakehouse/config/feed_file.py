@@ -95,7 +95,7 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(
             description="A file beside this one with CREATE TABLE of the tables that existed before the changefeed: "
             "SHOW CREATE TABLE's or Dumpling's, after `USE <database>;`. It tells of tables that gold does not have "
-            "yet; of others an [export](loading.md) does."
+            "yet, and not of one that takes the name of another; of others an [export](loading.md) does."
         ),
     ] = None
     source: Annotated[

@@ -88,10 +88,11 @@ class WindowTables:
             self._end_kept(name, first)
             if self.builders.named(name) is not None or self._block_restored(name):
                 continue
-            from_file = self._from_files.get(name)
+            after = self.renamed_unknown.get(name, first - 1 if self._is_reused(name, first) else 0)
+            # A file may describe the table that had the name before.
+            from_file = None if after else self._from_files.get(name)
             groups = (group for group in self.inputs.window.rows[name] if group.first >= first)
             table = from_file or definition_from_wire(name, groups)
-            after = self.renamed_unknown.get(name, first - 1 if self._is_reused(name, first) else 0)
             self._begin(name, table, 0 if from_file else first, Origin.FILE if from_file else Origin.WIRE, after=after)
 
     def _is_reused(self, name: TableName, first: int) -> bool:
