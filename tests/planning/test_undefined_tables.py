@@ -20,6 +20,7 @@ from one_table import (
     steps,
 )
 
+from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
@@ -157,6 +158,49 @@ def test_truncated_table_without_columns_has_the_rows_since() -> None:
     cut = replace(group(NAME, 15), handle_only=True)
     made = plan(window(LIKE, ddl(16, "TRUNCATE TABLE t"), rows=(cut, group(NAME, 18))))
     assert (block_reason(made), merged(made)) == (None, [group(NAME, 18)])
+
+
+C = Column(name="c", type="int")
+GONE = replace(group(NAME, 12), whole=False)
+
+
+def test_deletes_before_a_ddl_do_not_block_a_table_that_gold_does_not_have() -> None:
+    """Gold never had their rows. The rows after the DDL do not tell the columns that it changes."""
+    add, row = ddl(14, "ALTER TABLE t ADD COLUMN c INT"), replace(group(NAME, 16), columns=(*ROWS.columns, C))
+    made = plan(window(add, rows=(GONE, row)))
+    assert (block_reason(made), merged(made)) == (None, [row])
+    assert made.definition is not None
+    assert [column.name for column in made.definition.table.columns] == ["id", "v", "c"]
+
+
+@pytest.mark.parametrize("query", ["ALTER TABLE t ADD COLUMN c INT", "ALTER TABLE t COMMENT 'c'"])
+def test_deletes_of_an_earlier_window_do_not_block_a_table_for_good(query: str) -> None:
+    now = window(rows=(GONE,))
+    waiting = plan(now)
+    assert ("columns are unknown" in (block_reason(waiting) or ""), waiting.through) == (True, 10)
+    changed = replace(group(NAME, 28), columns=(*ROWS.columns, C))
+    again = following(now, waiting, rows=(GONE, changed))
+    again = replace(again, window=replace(again.window, ddls=(ddl(24, query),)))
+    made = plan(again)
+    assert (block_reason(made), made.through, changed in merged(made)) == (None, 30, True)
+
+
+def test_table_of_which_only_deletes_came_is_followed_through_a_rename() -> None:
+    """It takes no row of a table that had its new name before."""
+    now = window(RENAME, rows=(group(U, 11), GONE))
+    now = replace(now, window=replace(now.window, ddls=(ddl(13, "DROP TABLE u"), RENAME)))
+    waiting = plan(now, U)
+    assert ("columns are unknown" in (block_reason(waiting) or ""), waiting.through) == (True, 16)
+    made = plan(following(now, waiting, rows=(group(U, 25),)), U)
+    assert (block_reason(made), merged(made)) == (None, [group(U, 25)])
+    assert made.definition is not None
+    assert made.definition.named_at == 16
+
+
+def test_deletes_of_a_table_that_gold_does_not_have_block_it_in_mode_eventual() -> None:
+    """Rows from before them may arrive later: tombstones need a table."""
+    now = window(ddl(14, "ALTER TABLE t ADD COLUMN c INT"), rows=(GONE,))
+    assert "columns are unknown" in (block_reason(plan(replace(now, batches=(3, 4)))) or "")
 
 
 def test_blocked_table_without_columns_is_not_followed_through_a_rename() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import MysqlType
+from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS
 from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
@@ -170,8 +171,8 @@ class TablePlanBuilder:
         if self.definition is None:
             self.complete_through = ddl.commit_ts
             self.record_ddl(ddl)
-            if self.awaits_rows is not None:
-                self.awaits_rows = replace(self.awaits_rows, named_at=ddl.commit_ts)
+            if self.awaits_rows is not None or self.stop is None:
+                self.awaits_rows = replace(self.awaits_rows or UNKNOWN_COLUMNS, named_at=ddl.commit_ts)
         elif self.stop is None:
             table = replace(self.definition.table, database=to[0], table=to[1])
             renamed = replace(

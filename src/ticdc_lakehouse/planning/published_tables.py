@@ -25,8 +25,9 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         name=name, definition=definition, start=definition, state=state, complete_through=state.applied_tso
     )
     builder.applied_ddls = (state.applied_tso, state.ddls)
-    if state.stop is not None and state.stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN):
-        builder.awaits_rows = state.stop
+    stop = state.stop
+    if stop is not None and (stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN) or stop.named_at):
+        builder.awaits_rows = stop
     points = (*_late_points(inputs, name, current), *_missed_points(inputs, builder, name, state))
     below = (point for point in points if point.tso < state.applied_tso)  # the others are read
     late = earliest(below)

@@ -61,6 +61,8 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
     groups = remaining_groups(inputs, builder, through)
     if builder.definition is None:
         _define_from_wire(inputs, builder, groups)
+    if builder.definition is None and inputs.batches is None and not any(group.whole for group in groups):
+        groups = ()  # deletes of rows that gold never had
     table = _define_with_wire_types(builder, groups)
     misplaced = next(_unmergeable_late_rows(inputs, builder, table, groups), None)
     if misplaced is not None:

@@ -91,8 +91,9 @@ class WindowTables:
             after = self.renamed_unknown.get(name, first - 1 if self._is_reused(name, first) else 0)
             # A file may describe the table that had the name before.
             from_file = None if after else self._from_files.get(name)
-            groups = (group for group in self.inputs.window.rows[name] if group.first >= first)
-            table = from_file or definition_from_wire(name, groups)
+            groups = [group for group in self.inputs.window.rows[name] if group.first >= first]
+            only_deletes = not any(group.whole for group in groups if group.first <= through)  # up to the next DDL
+            table = from_file or definition_from_wire(name, () if only_deletes else groups)
             self._begin(name, table, 0 if from_file else first, Origin.FILE if from_file else Origin.WIRE, after=after)
 
     def _is_reused(self, name: TableName, first: int) -> bool:
