@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import ID, Changefeed, Source, at, ddl
 
-from ticdc_codec.event import Column
+from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse import as_of
 from ticdc_lakehouse.catalog import Layer
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 NAMES = ("learned", "estimated", "moved", "quiet", "busy")
-SCHEMA = "".join(f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, first VARCHAR(9));" for name in NAMES)
+SCHEMA = "".join(f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, first VARCHAR(9));" for name in (*NAMES, "fresh"))
 FIRST = Column(name="first", type="varchar")
 """Called as a column of the query that looks for the values."""
 MADE = Column(name="made", type="datetime(3)")
@@ -32,6 +32,11 @@ EARLY = {
 }
 """A row that another session writes when the column is there and its DDL is not committed, and that row's own value: of
 a DDL that waits, and just before one."""
+
+
+def added(commit_ts: int, name: str, column: str = "made") -> Ddl:
+    query = f"ALTER TABLE `shop`.`{name}` ADD COLUMN `{column}` DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3)"
+    return ddl(commit_ts, query, "shop", name, "ALTER")
 
 
 def old(name: str) -> Source:
@@ -50,8 +55,8 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
     for name in NAMES:
         feed.send(0, *(old(name).insert(at(1), key, "a") for key in (1, 2, 3)))
         feed.send(0, *([old(name).insert(EARLY[name][0], 6, "early")] if name in EARLY else []))
-        query = f"ALTER TABLE `shop`.`{name}` ADD COLUMN `made` DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3)"
-        feed.send(0, ddl(at(2), query, "shop", name, "ALTER"), new(name).insert(at(3), 4, "own", OWN))
+        feed.send(0, added(at(2), name), new(name).insert(at(3), 4, "own", OWN))
+    feed.send(0, added(at(2), "fresh"), new("fresh").insert(at(3), 4, "own", OWN))
     feed.resolve(at(4))
     feed.go()
     feed.send(0, new("learned").update(at(5), (4, "own", OWN), (4, "own", OTHER)))
@@ -140,3 +145,19 @@ def test_one_commit_fills_all_old_rows(feed: Changefeed) -> None:
     """One commit fills all old rows."""
     history = feed.spark.sql(f"DESCRIBE HISTORY {feed.live('quiet')}").collect()
     assert [row["operation"] for row in reversed(history)][-3:] == ["MERGE", "REPLACE TABLE AS SELECT", "MERGE"]
+
+
+def test_column_of_a_table_without_old_rows_is_not_pending(feed: Changefeed) -> None:
+    """Before the table is made; when it has no row any more; and once the last old row is gone."""
+    assert "pending" not in comment(feed, "fresh")
+    feed.send(0, new("fresh").delete(at(11), 4, "own", OWN), added(at(12), "fresh", "since"))
+    feed.send(0, *(new("busy").delete(at(11), key, "a", None) for key in (1, 2, 3)))
+    feed.resolve(at(13))
+    feed.go()
+    assert pending(feed) == {"busy": ["made"]}
+    feed.send(0, new("busy").update(at(14), (4, "own", OWN), (4, "own", OTHER)))
+    feed.resolve(at(15))
+    feed.go()
+    assert pending(feed) == {}
+    assert "pending" not in comment(feed, "busy") + comment(feed, "fresh")
+    assert texts(feed, "busy") == {4: OTHER[:19], 6: EARLY["busy"][1][:19]}

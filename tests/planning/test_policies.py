@@ -373,3 +373,31 @@ def test_a_table_that_begins_empty_has_no_old_rows() -> None:
     assert pending(plan(now)) == pending(plan(now, U)) == [None, None, None]
     restored = (ADD_CLOCK, ddl(15, "DROP TABLE t"), ddl(16, "RECOVER TABLE t"))
     assert pending(plan(planning_input(known=KNOWN, state=STATE, ddls=restored))) == [None, None, CLOCK]
+
+
+CREATE_KEYED = ddl(12, "CREATE TABLE u (id BIGINT, PRIMARY KEY (id) NONCLUSTERED)", "u")
+ADD_KEY = "DROP PRIMARY KEY, ADD PRIMARY KEY (id, c)"
+
+
+@pytest.mark.parametrize("policy", OnComputedDefault)
+@pytest.mark.parametrize(
+    "added", [["ADD c DATETIME NOT NULL DEFAULT NOW()", ADD_KEY], [f"ADD c DATETIME NOT NULL DEFAULT NOW(), {ADD_KEY}"]]
+)
+def test_column_that_an_empty_table_gets_is_not_pending(policy: OnComputedDefault, added: list[str]) -> None:
+    """No row waits for its value, so it may become a part of the key."""
+    config = config_of(Policy(on_computed_default=policy))
+    ddls = (CREATE_KEYED, *(ddl(14 + at, f"ALTER TABLE u {text}", "u") for at, text in enumerate(added)))
+    now = planning_input(known=KNOWN, state=STATE, ddls=ddls, config=config)
+    made = plan(now, U)
+    assert (block_reason(made), pending(made)) == (None, [None, None])
+    assert made.definition is not None
+    assert made.definition.table.key == ("id", "c")
+    assert made.definition.table.columns[1].first == "of 14", "EXCHANGE compares it with another table's"
+
+
+def test_column_that_a_table_gets_after_its_first_row_is_pending() -> None:
+    rows = replace(ROWS, name=U, columns=(ID,), first=13, last=13)
+    ddls = (CREATE_KEYED, ddl(14, "ALTER TABLE u ADD c DATETIME DEFAULT NOW()", "u"))
+    now = planning_input(ddls=ddls)
+    assert pending(plan(replace(now, window=replace(now.window, rows={U: (rows,)})), U)) == [None, CLOCK]
+    assert pending(plan(replace(now, batches=(3, 4)), U)) == [None, CLOCK], "in mode eventual it may come later"

@@ -11,7 +11,8 @@ time: it is the clock's when that row was written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from ticdc_codec.event import Kind
 from ticdc_codec.mysql_type import Family
@@ -21,7 +22,7 @@ from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, row_keys_sql
 from ticdc_lakehouse.gold.plain_bytes import value_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.computed_default import pending_columns
-from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault
+from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault, Table
 from ticdc_lakehouse.schema.effect import ColumnFilled
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
@@ -35,18 +36,53 @@ _OWN_CLOCK_US = 60 * 1_000_000
 """From the start of a statement that writes a row to its commit, in µs, at most."""
 
 
-def fills(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> tuple[ColumnFilled, ...]:
-    """Returns the values of pending columns that the rows show, which the live table has not merged yet.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What a segment's rows, before they are merged, tell of the pending columns of their live table."""
 
-    A value counts if all rows that show one show the same.
-    """
+    fills: tuple[ColumnFilled, ...]
+    """The values that they show. A value counts if all rows that show one show the same."""
+    without_rows: frozenset[PendingDefault]
+    """The values that no row of the live table waits for."""
+
+    @property
+    def settled(self) -> frozenset[PendingDefault]:
+        """All that is pending no more."""
+        return self.without_rows.union(fill.column.pending for fill in self.fills if fill.column.pending is not None)
+
+
+def learned(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> Learned:
+    """Returns what the rows, which the live table has not merged yet, tell of its pending columns."""
     columns = [(column, column.pending) for column in pending_columns(rows.table) if column.pending is not None]
-    if not columns:
-        return ()
     found = lake.spark.sql(_learned_sql(lake, feed, name, rows, columns, time_zone)).first()
     assert found is not None
     pairs = ((column, found[f"low{i}"], found[f"high{i}"]) for i, (column, _) in enumerate(columns))
-    return tuple(ColumnFilled(column=c, value=low) for c, low, high in pairs if low is not None and low == high)
+    return Learned(
+        fills=tuple(ColumnFilled(column=c, value=low) for c, low, high in pairs if low is not None and low == high),
+        without_rows=_younger_than([pending for _, pending in columns], found["oldest"]),
+    )
+
+
+def without_rows(lake: Lake, name: str, table: Table) -> frozenset[PendingDefault]:
+    """Returns the values of the table's pending columns that no row of its live table waits for."""
+    pending = [column.pending for column in pending_columns(table) if column.pending is not None]
+    found = lake.spark.sql(_oldest_sql(lake, name, pending)).first() if pending else None
+    return frozenset() if found is None else _younger_than(pending, found["oldest"])
+
+
+def _younger_than(pending: Iterable[PendingDefault], oldest: int | None) -> frozenset[PendingDefault]:
+    """Returns the values of ADD COLUMNs before a live table's oldest row; all if it has none (None)."""
+    return frozenset(each for each in pending if oldest is None or each.since < oldest)
+
+
+def _oldest_sql(lake: Lake, name: str, pending: Sequence[PendingDefault]) -> str:
+    """Returns SQL of one row: the lowest commit_ts of a live table's rows from before the last of the ADD COLUMNs; NULL
+    if there is none. Delta skips files without such rows."""
+    return f"SELECT min({COMMIT_TS}) AS oldest FROM {lake.table(Layer.LIVE, name)} WHERE {_is_before_sql(pending)}"
+
+
+def _is_before_sql(pending: Iterable[PendingDefault], alias: str = "") -> str:
+    return f"{alias}{COMMIT_TS} <= {max(each.since for each in pending)}"
 
 
 def _learned_sql(
@@ -57,7 +93,8 @@ def _learned_sql(
     columns: Sequence[tuple[ColumnDefinition, PendingDefault]],
     time_zone: str,
 ) -> str:
-    """Returns SQL of one row: the lowest and the highest value that old rows show of each column, NULL if none does."""
+    """Returns SQL of one row: the lowest and the highest value that old rows show of each column, NULL if none does;
+    and ``oldest`` (`_oldest_sql`)."""
     values = ", ".join(f"{_shown_sql(rows, column, time_zone)} AS v{i}" for i, (column, _) in enumerate(columns))
     first = ", ".join(f"v{i}" for i, _ in enumerate(columns))
     key, old_key = row_keys_sql(rows, time_zone)
@@ -70,12 +107,15 @@ def _learned_sql(
     # Only the first change of a key shows what the row had; at one commit_ts a delete is before an upsert.
     order = "struct(commit_ts, op <> 'delete')"
     firsts = f"SELECT {KEY}, min_by(struct({first}), {order}) AS first FROM ({changes}) GROUP BY {KEY}"
-    learned = ", ".join(
+    values_shown = ", ".join(
         f"{function}(s.first.v{i}) FILTER (WHERE {_is_old_sql(column, pending, f's.first.v{i}')}) AS {bound}{i}"
         for i, (column, pending) in enumerate(columns)
         for function, bound in (("min", "low"), ("max", "high"))
     )
-    return f"SELECT {learned} FROM ({firsts}) s JOIN {lake.table(Layer.LIVE, name)} t ON s.{KEY} = t.{KEY}"
+    defaults = [pending for _, pending in columns]
+    joined = f"{lake.table(Layer.LIVE, name)} t ON s.{KEY} = t.{KEY} AND {_is_before_sql(defaults, 't.')}"
+    shown = f"SELECT {values_shown} FROM ({firsts}) s JOIN {joined}"
+    return f"SELECT * FROM ({shown}) CROSS JOIN ({_oldest_sql(lake, name, defaults)})"
 
 
 def _is_old_sql(column: ColumnDefinition, pending: PendingDefault, shown: str) -> str:

@@ -17,7 +17,7 @@ from ticdc_lakehouse.gold.eventual import purge
 from ticdc_lakehouse.gold.interrupted_run import ResumePoint, resume
 from ticdc_lakehouse.gold.irregular import first_irregular
 from ticdc_lakehouse.gold.key_range import remember_new
-from ticdc_lakehouse.gold.learned_defaults import fills
+from ticdc_lakehouse.gold.learned_defaults import learned, without_rows
 from ticdc_lakehouse.gold.live_commits import own_version
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished
 from ticdc_lakehouse.gold.merge import changes_sql, first_rows, merge
@@ -101,7 +101,7 @@ class TableExecution:
     def _finish(self, step: Step) -> None:
         match step:
             case AlterRows(table=table):
-                self.table = table
+                self.table = settled(table, self.learned)
         self.tso = turn_of(step)[0]
         self.done.append(step)
 
@@ -113,8 +113,10 @@ class TableExecution:
         match step:
             case MergeRows() if step.groups:
                 self.incomplete = self._merge_rows(self._learn(step))
-            case AlterRows() if self.version >= 0:
-                self.incomplete = self._alter(replace(step, table=settled(step.table, self.learned)))
+            case AlterRows(table=table):
+                self.learned |= self._without_rows(table)
+                if self.version >= 0:
+                    self.incomplete = self._alter(replace(step, table=settled(table, self.learned)))
         if self.incomplete is None:
             self._finish(step)
 
@@ -125,17 +127,25 @@ class TableExecution:
         config, rows = self.run.config, replace(rows, table=settled(rows.table, self.learned))
         if self.version < 0 or config.mode is Mode.EVENTUAL or not pending_columns(rows.table):
             return rows
-        effects = fills(self.run.lake, config.feed, self.name, rows, config.time_zone)
-        if not effects:
+        found = learned(self.run.lake, config.feed, self.name, rows, config.time_zone)
+        if not found.settled:
             return rows
-        learned = {effect.column.pending for effect in effects if effect.column.pending is not None}
-        rows = replace(rows, table=settled(rows.table, learned))
-        incomplete = self._alter(AlterRows(commit_ts=rows.after, query="", effects=effects, table=rows.table))
+        rows = replace(rows, table=settled(rows.table, found.settled))
+        incomplete = self._alter(AlterRows(commit_ts=rows.after, query="", effects=found.fills, table=rows.table))
         assert incomplete is None, "a learned value needs no conversion"
-        self.learned |= learned
-        names = ", ".join(effect.column.name for effect in effects)
+        self.learned |= found.settled
+        names = ", ".join(sorted(each.name for each in found.settled))
         log("gold", "default learned", feed=config.feed, table=rows.table.name, tso=rows.after, columns=names)
         return rows
+
+    def _without_rows(self, table: Table) -> frozenset[PendingDefault]:
+        """Returns the values of the table's pending columns that no row waits for. In mode eventual rows from before
+        may arrive later."""
+        if self.run.config.mode is Mode.EVENTUAL:
+            return frozenset()
+        if self.version < 0:
+            return frozenset(column.pending for column in pending_columns(table) if column.pending is not None)
+        return without_rows(self.run.lake, self.name, settled(table, self.learned))
 
     def begin_exchange(self) -> int:
         """Returns the version that the other table reads."""

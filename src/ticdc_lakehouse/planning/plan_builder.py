@@ -92,6 +92,14 @@ class TablePlanBuilder:
             case _:
                 return self.complete_through
 
+    @property
+    def is_empty(self) -> bool:
+        """True if a DDL of this window made the table, and no row has come since."""
+        is_new = self.state is None and self.start is not None and self.start.origin is Origin.DDL
+        return is_new and not any(
+            isinstance(step, ExchangeRows) or (isinstance(step, MergeRows) and step.groups) for step in self.steps
+        )
+
     def includes(self, ddl: DdlEvent) -> bool:
         """True if the table's state already includes this DDL, or the DDL is older than the table. A DDL that is being
         applied may have more to do: ``RENAME TABLE a TO b, b TO c``."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
-from ticdc_lakehouse.schema.computed_default import pending_columns
+from ticdc_lakehouse.schema.computed_default import pending_columns, unknown_first
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
 from ticdc_lakehouse.schema.effect import (
     Changed,
@@ -186,7 +186,8 @@ def _add_column(table: Table, action: AddColumn) -> _Step:
             return table, ()
         raise ApplyError(f"ADD COLUMN `{column.name}`: the table has that column already")
     effects = () if column.virtual else (ColumnAdded(column=column, value=_first_value(action)),)
-    first = f"of {column.pending.since}" if column.pending else effects[0].value if effects else None
+    shown = unknown_first(column.pending.since) if column.pending else effects[0].value if effects else None
+    first = column.first or shown
     columns = _placed(table.columns, replace(column, first=first), action.position, len(table.columns))
     return replace(table, columns=columns), effects
 

@@ -30,6 +30,8 @@ class OldRows:
     """The feed's, in which TIMESTAMP texts are written."""
     ddl_time_zone: str | None
     """That of the sessions which run DDL; None if it is not known."""
+    none: bool = False
+    """True if the table has no rows, so that no value is needed."""
 
 
 def with_old_rows(statement: AlterTable, commit_ts: int, old_rows: OldRows) -> AlterTable:
@@ -48,7 +50,12 @@ def _resolved(action: Action, commit_ts: int, old_rows: OldRows) -> Action:
     certain = _certain(action.computed, old_rows)
     if certain is not None:
         return replace(action, default=Default(value=certain), computed=None)
-    if action.computed.by is Computation.GENERATED or old_rows.policy is OnComputedDefault.BLOCK:
+    if action.computed.by is Computation.GENERATED:
+        return action
+    if old_rows.none:
+        column = replace(action.column, first=unknown_first(commit_ts))
+        return replace(action, column=column, default=Default(value=None), computed=None)
+    if old_rows.policy is OnComputedDefault.BLOCK:
         return action
     estimates = old_rows.policy is OnComputedDefault.ESTIMATE
     value = _estimate(action.column, action.computed, commit_ts, old_rows) if estimates else None
@@ -82,6 +89,11 @@ def _estimate(column: ColumnDefinition, computed: ComputedDefault, commit_ts: in
     moment = time_of(commit_ts).astimezone(ZoneInfo(zone))
     digits = column.type.digits
     return f"{moment:{_SECONDS}}" + (f".{moment:%f}"[: digits + 1] if digits else "")
+
+
+def unknown_first(since: int) -> str:
+    """Returns `ColumnDefinition.first` of a column whose ADD COLUMN at this commit_ts does not show it."""
+    return f"of {since}"
 
 
 def pending_columns(table: Table) -> tuple[ColumnDefinition, ...]:
