@@ -98,5 +98,5 @@ def _outcome(table: TableExecution) -> TableOutcome:
 
 def _outcome_without_table(plan: TablePlan) -> TableOutcome:
     """Returns the outcome of a table whose columns are unknown yet."""
-    state = TableState(lake_name="", stable_id="", version=-1, applied_tso=plan.through, stop=plan.stop)
+    state = TableState(lake_name="", stable_id="", version=-1, applied_tso=plan.through, ddls=plan.ddls, stop=plan.stop)
     return TableOutcome(name=plan.name, state=state, dropped_at=plan.dropped_at)
