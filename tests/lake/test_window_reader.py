@@ -31,3 +31,15 @@ def test_rows_are_parted_by_the_barriers_of_their_own_table_and_database(spark: 
     assert check(spark, Barriers(tables=TABLES, databases={})) == [0, 1, 2]
     assert check(spark, Barriers(tables={}, databases={"shop": (30,)})) == [0, 1]
     assert check(spark, Barriers(tables={}, databases={})) == [0]
+
+
+def test_rows_are_parted_by_the_barriers_of_their_table_in_any_database(spark: SparkSession) -> None:
+    unqualified = {"orders": (16,)}
+    assert check(spark, Barriers(tables={}, databases={}, in_any_database=unqualified)) == [0, 1]
+    assert check(spark, Barriers(tables=TABLES, databases={"shop": (30,)}, in_any_database=unqualified)) == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]

@@ -23,11 +23,13 @@ from one_table import (
 )
 
 from ticdc_lakehouse.planning.barriers import barriers
+from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import PlanningInput
-from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.planning.published_state import Origin, Published, TableState
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.window import DdlEvent
-from ticdc_lakehouse.planning.window_plan import plan_tables
+from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
+from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName
 
 OTHER = "CREATE TABLE e.t (id BIGINT PRIMARY KEY)"
@@ -65,7 +67,134 @@ def test_of_several_tables_none_moves() -> None:
         assert needs_override(plan(now, name))
     assert [plan(now, name).through for name in (NAME, E_T)] == [16, 16]
     renames = now.window.ddls[1:]
-    assert barriers(renames, now.before).tables[NAME] == (16,), "rows behind it go on if it is skipped"
+    parted = barriers(renames, now.before)
+    assert [parted.passed(NAME, at) for at in (16, 17)] == [0, 1], "rows behind it go on if it is skipped"
+
+
+def rows_of(name: TableName, *commit_ts: int) -> tuple[RowGroup, ...]:
+    return tuple(replace(ROWS, name=name, first=at, last=at) for at in commit_ts)
+
+
+def with_rows(now: PlanningInput, *groups: RowGroup) -> PlanningInput:
+    by_name = {group.name: tuple(other for other in groups if other.name == group.name) for group in groups}
+    return replace(now, window=replace(now.window, rows=by_name))
+
+
+def merged(made: TablePlan) -> list[RowGroup]:
+    return [group for step in made.steps if isinstance(step, MergeRows) for group in step.groups]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_table_with_rows_since_is_not_the_one_that_moved(is_known: bool) -> None:
+    """TiDB renamed a table of another database, of which nothing came before."""
+    now = planned(ddl(16, MOVED, "u", "e")) if is_known else planning_input(ddls=(ddl(16, MOVED, "u", "e"),))
+    assert barriers(now.window.ddls, now.before).passed(TableName("x", "T"), 17) == 1, "also of a table that is new"
+    now = with_rows(now, *rows_of(NAME, 15, 18), *rows_of(E_U, 19))
+    assert [(each.name, each.through, each.stop) for each in plan_tables(now).tables] == [
+        (NAME, 20, None),
+        (E_U, 20, None),
+    ]
+    assert merged(plan(now, NAME)) == [*rows_of(NAME, 15, 18)]
+    moved = plan(now, E_U)
+    assert (merged(moved), moved.start and moved.start.named_at) == ([*rows_of(E_U, 19)], 16)
+
+
+def test_of_several_tables_the_one_without_rows_since_moves() -> None:
+    now = with_rows(planned(ddl(12, OTHER, "t", "e"), ddl(16, MOVED, "u", "e")), *rows_of(E_T, 18))
+    assert [(each.name, each.stop and each.stop.kind) for each in plan_tables(now).tables] == [
+        (E_T, StopKind.INCOMPATIBLE_ROWS),
+        (E_U, None),
+    ]
+    assert plan(now, E_U).state == STATE
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))", "RENAME TABLE idle TO t", "ALTER TABLE u RENAME t"],
+)
+def test_rows_of_a_table_that_has_the_name_since_do_not_count(given: str) -> None:
+    now = with_rows(planned(ddl(16, MOVED, "u", "e"), ddl(17, given)), *rows_of(NAME, 18))
+    assert [(each.name, each.stop) for each in plan_tables(now).tables] == [(NAME, None), (E_U, None)]
+    assert plan(now, E_U).state == STATE
+
+
+def test_in_mode_eventual_rows_since_do_not_count() -> None:
+    """The DDL that gives the name to another table may arrive later."""
+    now = with_rows(planned(ddl(16, MOVED, "u", "e")), *rows_of(NAME, 18))
+    assert plan(replace(now, batches=(3, 4)), E_U).state == STATE
+
+
+def moved_before(*ddls: DdlEvent, query: str = MOVED) -> PlanningInput:
+    """The window after one in which gold renamed d.t, with a row under that name."""
+    rename = ddl(8, query, "u", "e")
+    moved = replace(KNOWN, table=replace(KNOWN.table, database="e", table="u"), named_at=8)
+    used = [
+        NameInUse(feed="f", table=name, lake_name=f"f_{name.database}_{name.table}", stable_id=DATA, named_at=at)
+        for name, at in ((NAME, 0), (E_U, 8))
+    ]
+    now = with_rows(planning_input(known=moved, state=STATE), *rows_of(NAME, 15))
+    return replace(
+        now,
+        before=replace(now.before, tables={E_U: STATE}),
+        naming=Naming(feed="f", history=lambda: used),
+        ddls_from=lambda first: [each for each in (rename, *ddls) if each.commit_ts >= first],
+    )
+
+
+def test_rows_under_the_name_that_a_table_left_show_that_another_one_moved() -> None:
+    """Both are blocked until exports of them are loaded: the one has the other's rows."""
+    now = moved_before()
+    assert names(now) == [NAME, E_U]
+    for name, through in ((NAME, 14), (E_U, 10)):
+        made = plan(now, name)
+        assert (made.through, needs_override(made), steps(made)) == (through, True, [])
+        reason = str(block_reason(made))
+        assert "rows follow under d.t, so gold renamed the wrong table" in reason
+        assert MOVED in reason
+        assert "skip-ddl" not in reason
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        moved_before(ddl(9, "CREATE TABLE t (id BIGINT PRIMARY KEY)"), ddl(9, "RENAME TABLE t TO gone")),
+        moved_before(ddl(9, "RENAME TABLE idle TO t")),
+        moved_before(query="RENAME TABLE d.t TO e.u"),
+        replace(moved_before(), batches=(3, 4)),
+    ],
+    ids=["another table had it", "another table has it", "the text names the database", "it may arrive later"],
+)
+def test_rows_under_a_name_that_another_table_may_have_since_block_none(now: PlanningInput) -> None:
+    assert [(each.name, each.stop) for each in plan_tables(now).tables] == [(NAME, None), (E_U, None)]
+
+
+def loaded(*groups: RowGroup) -> PlanningInput:
+    """The window after an export of x.t, taken at 5, was loaded: e.u is d.t, which gold renamed at 8."""
+    rename, name = ddl(8, MOVED, "u", "e"), TableName("x", "t")
+    exported = replace(
+        KNOWN, table=replace(KNOWN.table, database="x"), commit_ts=5, named_at=5, origin=Origin.EXPORT, stable_id="x"
+    )
+    now = with_rows(moved_before(), *groups)
+    tables = {**now.before.tables, name: replace(STATE, stable_id="x", lake_name="f_x_t", applied_tso=5)}
+    return replace(
+        now,
+        before=replace(now.before, tables=tables),
+        known={**now.known, "x": exported},
+        window=replace(now.window, ddls=(rename,)),
+    )
+
+
+def test_a_table_of_an_older_export_is_not_renamed_by_a_ddl_that_another_one_took() -> None:
+    """It may be the one that moved, unless rows show that it did not."""
+    (moved, exported) = plan_tables(loaded()).tables
+    assert [(each.name, each.through, each.stop) for each in (moved,)] == [(E_U, 20, None)]
+    assert (exported.name, exported.through, needs_override(exported)) == (("x", "t"), 8, True)
+    assert "does not say of which database t is" in str(block_reason(exported))
+    now = loaded(*rows_of(TableName("x", "t"), 9))
+    assert [(each.name, each.through, each.stop) for each in plan_tables(now).tables] == [
+        (E_U, 20, None),
+        (("x", "t"), 20, None),
+    ]
 
 
 def test_an_ambiguous_table_is_not_guessed_later_either() -> None:
@@ -100,26 +229,30 @@ def test_a_table_that_was_dropped_is_none_of_them() -> None:
 
 COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTED = definition(sql=f"CREATE TABLE d.t {COLUMNS} PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))")
-PLAIN = replace(definition(sql=f"CREATE TABLE e.u {COLUMNS}"), lake_name="f_e_u", stable_id="f_e_u__data")
 
 
-def exchanged(*ddls: DdlEvent) -> PlanningInput:
-    other = TableState(lake_name="f_e_u", stable_id=PLAIN.stable_id, version=2, applied_tso=10)
-    exchange = ddl(16, "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE e.u", "u", "e")
+def exchanged(plain: TableName, *ddls: DdlEvent) -> PlanningInput:
+    """The window of d.t and of a plain table, of which the text alone names the database."""
+    known = replace(definition(sql=f"CREATE TABLE {'.'.join(plain)} {COLUMNS}"), lake_name="plain", stable_id="plain")
+    other = TableState(lake_name="plain", stable_id="plain", version=2, applied_tso=10)
+    exchange = ddl(16, f"ALTER TABLE t EXCHANGE PARTITION p WITH TABLE {'.'.join(plain)}", *reversed(plain))
     now = planning_input(ROWS, known=PARTED, state=STATE, ddls=(*ddls, exchange))
-    before = replace(now.before, tables={NAME: STATE, E_U: other})
-    return replace(now, before=before, known={DATA: PARTED, PLAIN.stable_id: PLAIN})
+    before = replace(now.before, tables={NAME: STATE, plain: other})
+    return replace(now, before=before, known={DATA: PARTED, "plain": known})
 
 
-def test_the_one_table_of_that_name_exchanges_its_rows() -> None:
-    now = exchanged()
-    assert [steps(plan(now, name)) for name in (NAME, E_U)] == [[("M", 16), ("E", 16), ("M", 20)]] * 2
-    assert barriers(now.window.ddls, now.before).tables[NAME] == (16,)
+def test_the_one_table_of_that_name_in_the_database_of_the_other_exchanges_its_rows() -> None:
+    d_u = TableName("d", "u")
+    now = exchanged(d_u)
+    assert [steps(plan(now, name)) for name in (NAME, d_u)] == [[("M", 16), ("E", 16), ("M", 20)]] * 2
+    assert barriers(now.window.ddls, now.before).passed(NAME, 17) > 0
 
 
-def test_of_several_tables_none_exchanges_its_rows() -> None:
-    now = exchanged(ddl(12, OTHER, "t", "e"))
-    assert names(now) == [NAME, E_T, E_U]
+@pytest.mark.parametrize("others", [(), (ddl(12, OTHER, "t", "e"),)])
+def test_a_table_that_may_be_of_another_database_does_not_exchange_its_rows(others: tuple[DdlEvent, ...]) -> None:
+    """Gold may not have the one that the text means, and no row would show it."""
+    now = exchanged(E_U, *others)
+    assert names(now) == [NAME, *([E_T] if others else []), E_U]
     assert all("of which database t is" in str(block_reason(plan(now, name))) for name in names(now))
 
 

@@ -69,6 +69,11 @@ def late_ddls(
     return late_ddl_points(before, late, _ddls(lake, feed, since, batch), had_name) if late else {}
 
 
+def ddls_between(lake: Lake, feed: str, first: int, last: int, batch: int) -> list[DdlEvent]:
+    """Returns the DDLs of bronze batches up to ``batch`` with a commit_ts from ``first`` to ``last``."""
+    return _ddls(lake, feed, f"commit_ts BETWEEN {first} AND {last}", batch)
+
+
 def _ddls(lake: Lake, feed: str, where: str, batch: int) -> list[DdlEvent]:
     """Returns the DDLs of bronze batches up to ``batch``."""
     rows = lake.rows(f"""

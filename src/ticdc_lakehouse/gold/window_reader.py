@@ -183,16 +183,16 @@ def _grouped_rows(rows: DataFrame, parted: Barriers, replays: SparkColumn) -> li
 
 
 def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
-    """Returns the rows with ``passed``, as `Barriers.passed` returns it: how many barriers of its table and of its
-    database are below each."""
+    """Returns the rows with ``passed``, as `Barriers.passed` returns it: how many barriers are below each."""
     below = F.lit(0)
     for names, barriers_of in (
         (("database", "table"), {name.folded: some for name, some in parted.tables.items()}),
         (("database",), {(name,): some for name, some in parted.databases.items()}),
+        (("table",), {(name,): some for name, some in parted.in_any_database.items()}),
     ):
         if not barriers_of:
             continue
-        at = f"_barriers_of_{names[-1]}"
+        at = f"_barriers_of_{'_'.join(names)}"
         keys = [f"_folded_{name}" for name in names]
         fields = ", ".join([*(f"{key}: STRING" for key in keys), f"{at}: ARRAY<BIGINT>"])
         listed = [dict(zip([*keys, at], (*name, [*some]), strict=True)) for name, some in barriers_of.items()]

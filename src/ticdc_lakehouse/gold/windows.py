@@ -23,7 +23,7 @@ from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold import state, state_tables, views
 from ticdc_lakehouse.gold.apply_plan import TableOutcome, apply_plans
 from ticdc_lakehouse.gold.feed_completeness import feed_completeness
-from ticdc_lakehouse.gold.late_rows import late_ddls, late_rows
+from ticdc_lakehouse.gold.late_rows import ddls_between, late_ddls, late_rows
 from ticdc_lakehouse.gold.live_commits import Commits
 from ticdc_lakehouse.gold.live_table import live_names
 from ticdc_lakehouse.gold.naming import check_schemas, naming
@@ -264,6 +264,7 @@ def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart
         batches=(before.batch, complete.batch) if eventual else None,
         late=_late(lake, feed, before, complete, names),
         skipped=skipped(lake, feed, before),
+        ddls_from=lambda commit_ts: ddls_between(lake, feed, commit_ts, before.tso, complete.batch),
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ticdc_lakehouse.planning.published_state import Definition, Published
@@ -31,12 +31,18 @@ class Barriers:
     tables: Mapping[TableName, tuple[int, ...]]
     databases: Mapping[str, tuple[int, ...]]
     """Barriers of DDLs on whole databases, by the database's folded name."""
+    in_any_database: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Barriers of DDLs that write a table's name without its database, by the table's folded name."""
 
     def passed(self, name: TableName, commit_ts: int) -> int:
         """Returns the number of barriers below a row. Rows of one table with equal numbers are between the same two
         barriers."""
-        of_table = bisect_left(self.tables.get(name, ()), commit_ts)
-        return of_table + bisect_left(self.databases.get(fold(name.database), ()), commit_ts)
+        of_name = (
+            self.tables.get(name, ()),
+            self.databases.get(fold(name.database), ()),
+            self.in_any_database.get(fold(name.table), ()),
+        )
+        return sum(bisect_left(some, commit_ts) for some in of_name)
 
 
 def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definition] = ()) -> Barriers:
@@ -52,25 +58,25 @@ def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definit
                 tables[name].add(ddl.commit_ts)
             if (database := database_of(statement)) is not None:
                 databases[fold(database)].add(ddl.commit_ts)
-    for name, commit_ts in _of_unclear(ddls, {*before.tables, *tables}):
-        tables[name].add(commit_ts)
+    of_all = {ddl.commit_ts for ddl in ddls if any(map(is_of_all_tables, ddl.statements))}
+    for name in {*before.tables, *tables} if of_all else ():
+        tables[name] |= of_all
     for definition in past:
         tables[definition.table.name] |= {definition.commit_ts, definition.named_at}
     # Several tables may use one name in turn: split the rows at the TSO up to which each of them is applied.
     for name, names in lagging_names(ddls, before).items():
         for each in names:
             tables[each] |= {before.tso, before.tables[name].applied_tso}
-    return Barriers(tables=_sorted(tables), databases=_sorted(databases))
+    return Barriers(tables=_sorted(tables), databases=_sorted(databases), in_any_database=_in_any_database(ddls))
 
 
-def _of_unclear(ddls: Iterable[DdlEvent], names: Iterable[TableName]) -> Iterator[tuple[TableName, int]]:
-    """Yields the names of tables that an unclear DDL may be about, each with its commit_ts. Such a DDL writes a table's
-    name without its database, or names no table."""
+def _in_any_database(ddls: Iterable[DdlEvent]) -> dict[str, tuple[int, ...]]:
+    """Returns the barriers of DDLs that write a table's name without its database, by the table's folded name."""
+    found: dict[str, set[int]] = defaultdict(set)
     for ddl in ddls:
-        if any(map(is_of_all_tables, ddl.statements)):
-            yield from ((name, ddl.commit_ts) for name in names)
-        for unqualified in filter(None, map(unqualified_name, ddl.statements)):
-            yield from ((name, ddl.commit_ts) for name in names if fold(name.table) == fold(unqualified.table))
+        for name in filter(None, map(unqualified_name, ddl.statements)):
+            found[fold(name.table)].add(ddl.commit_ts)
+    return _sorted(found)
 
 
 def _sorted(found: Mapping[_Key, set[int]]) -> dict[_Key, tuple[int, ...]]:

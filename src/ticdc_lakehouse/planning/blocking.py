@@ -36,6 +36,13 @@ def ambiguous(ddl: DdlEvent, name: TableName) -> StopReason:
     return replace(stop, kind=StopKind.AMBIGUOUS_TABLE)
 
 
+def of_wrong_table(ddl: DdlEvent, name: TableName) -> StopReason:
+    """Returns the reason of a table that a RENAME seems to have moved out of ``name``, and of the one that has rows
+    under that name since: the RENAME is of another table."""
+    stop = ambiguous(ddl, name)
+    return replace(stop, detail=f"rows follow under {'.'.join(name)}, so gold renamed the wrong table: {stop.detail}")
+
+
 def is_ambiguous(builder: TablePlanBuilder) -> bool:
     """True if a table is blocked because a DDL may mean another, now or in the published state."""
     stops = (builder.stop, None if builder.state is None else builder.state.stop)

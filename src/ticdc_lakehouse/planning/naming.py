@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.policy import NAME_TEMPLATE, SCHEMA_TEMPLATE
@@ -109,6 +110,23 @@ class Naming:
         for named_at, id_, _ in named:
             newest[id_] = max(named_at, newest.get(id_, named_at))
         return frozenset(id_ for named_at, id_, name in named if name == table and named_at == newest[id_])
+
+    def got_name_at(self, table: TableName, commit_ts: int) -> bool:
+        """True if a table of the feed got this name by a DDL at a commit_ts, as published."""
+        self._read_history()
+        return any(named_at == commit_ts for named_at, _ in self._ids_by_name.get(table, ()))
+
+    def left_name(self, table: TableName, commit_ts: int) -> tuple[int, str] | None:
+        """Returns the last commit_ts before ``commit_ts`` at which a table of the feed left this name for another one,
+        as published, and the stable id of that table; None if none did."""
+        ids = self.ids_named(table)
+        used = ((id_, at, name) for name, some in self._ids_by_name.items() for at, id_ in some if id_ in ids)
+        left = [
+            (at, stable_id)
+            for (former, _, old), (stable_id, at, new) in pairwise(sorted(used))
+            if stable_id == former and old == table != new and at < commit_ts
+        ]
+        return max(left, default=None)
 
     def ids_named_between(self, table: TableName, first: int, last: int) -> frozenset[str]:
         """Returns the stable ids of the feed's tables to which rows under this name, with a commit_ts from ``first`` to

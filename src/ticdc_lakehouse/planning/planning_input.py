@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_codec.options import SinkOptions
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.published_state import Definition, Published
-from ticdc_lakehouse.planning.window import BlockingPoint, Window
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, Window
 from ticdc_lakehouse.policy import NAME_TEMPLATE, RETENTION_DAYS, SCHEMA_TEMPLATE, Mode, Policy, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
@@ -84,3 +84,6 @@ class PlanningInput:
     """Eventual mode: the new bronze batches (after, through]; None in mode watermarks."""
     skipped: frozenset[tuple[str, int]] = frozenset()
     """DDLs with an override `skip-ddl`: stable id of the table, and commit_ts."""
+    ddls_from: Callable[[int], Sequence[DdlEvent]] = lambda _commit_ts: ()
+    """Reads the DDLs from a commit_ts up to the published watermark. Called only when rows arrive under a name that
+    another table has left."""

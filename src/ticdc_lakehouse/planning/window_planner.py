@@ -219,8 +219,16 @@ def _rename(tables: WindowTables, ddl: DdlEvent, statement: RenameTables) -> Non
 
 
 def _rename_unqualified(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableName) -> None:
-    """Renames the table of this name in any database. Blocks all of them if there are several."""
-    candidates = _candidates(tables, ddl, old, new)
+    """Renames the table of this name in any database. Blocks all of them if there are several. Those that rows show to
+    keep the name are none of them."""
+    candidates = [name for name in _candidates(tables, ddl, old, new) if not tables.keeps_name(name, ddl)]
+    if not candidates:
+        _rename_unknown(tables, ddl, old, new)
+        return
+    if not tables.is_new(ddl) and tables.inputs.naming.got_name_at(new, ddl.commit_ts):
+        # Another table took it, when these were not known: their exports are from before it.
+        tables.block_named(ddl, candidates, ambiguous(ddl, old))
+        return
     if len(candidates) > 1 or _is_any_ambiguous(tables, ddl, candidates):
         _block_ambiguous(tables, ddl, old, candidates, new)
         return
@@ -250,6 +258,11 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
             stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
             block_unless_skipped(tables.inputs, ddl, builder, stop)
         return
+    _rename_unknown(tables, ddl, old, new)
+
+
+def _rename_unknown(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableName) -> None:
+    """Records that a table which gold does not have gets a name. Blocks it if the filter excludes its old name."""
     if not tables.is_new(ddl):
         return
     tables.renamed_unknown[new] = ddl.commit_ts
@@ -270,11 +283,8 @@ def _leave_schema(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder
 
 
 def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition) -> None:
-    partitioned, plain = statement.partitioned, statement.plain
-    candidates = _candidates(tables, ddl, partitioned, plain) if statement.unqualified else [partitioned]
-    names = (candidates[0], plain)
-    if len(candidates) > 1 or _is_any_ambiguous(tables, ddl, names):
-        _block_ambiguous(tables, ddl, partitioned, candidates, plain)
+    names = statement.partitioned, statement.plain
+    if _blocks_ambiguous_exchange(tables, ddl, statement):
         return
     if tables.inputs.batches is not None:
         reason = "gold mode eventual keeps deleted rows, whose partition is unknown"
@@ -302,12 +312,24 @@ def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition)
         builder.exchange(ddl, step)
 
 
+def _blocks_ambiguous_exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition) -> bool:
+    """Blocks the tables that an EXCHANGE may mean if another database than the event's has one of them: no row would
+    show which it means."""
+    partitioned, plain = statement.partitioned, statement.plain
+    found = _candidates(tables, ddl, partitioned, plain) if statement.unqualified else []
+    others = [name for name in found if name != partitioned]
+    if not others and not _is_any_ambiguous(tables, ddl, (partitioned, plain)):
+        return False
+    _block_ambiguous(tables, ddl, partitioned, found or [partitioned], plain)
+    return True
+
+
 def _candidates(tables: WindowTables, ddl: DdlEvent, unqualified: TableName, other: TableName) -> list[TableName]:
     """Returns the tables, of any database, that a DDL may mean by a name without one: those that do not include it yet,
-    except the ``other`` that it names. Returns the name as it is read if there are none."""
+    except the ``other`` that it names."""
     existing = tables.builders.named_in_any_database(unqualified.table)
     names = dict.fromkeys(b.name for b in existing if b.dropped_at is None and not b.includes(ddl))
-    return [name for name in names if name != other] or [unqualified]
+    return [name for name in names if name != other]
 
 
 def _is_any_ambiguous(tables: WindowTables, ddl: DdlEvent, names: Sequence[TableName]) -> bool:

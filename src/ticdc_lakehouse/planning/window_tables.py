@@ -3,11 +3,16 @@ replaced, is blocked or is kept as recoverable by any statement."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from ticdc_lakehouse.planning.barriers import names_after, unapplied_after
-from ticdc_lakehouse.planning.blocking import block_unless_ignored, block_unless_skipped, unsupported
+from ticdc_lakehouse.planning.blocking import (
+    block_unless_ignored,
+    block_unless_skipped,
+    of_wrong_table,
+    unsupported,
+)
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.plan_builders import PlanBuilders
@@ -27,8 +32,8 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
 from ticdc_lakehouse.schema.computed_default import without_old_rows
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.statement import RenameTables
+from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.statement import RenameTables, may_give_name, unqualified_name
 
 
 class WindowTables:
@@ -86,7 +91,8 @@ class WindowTables:
             if self._includes(name, first) or self._is_of_former_name(name, first):
                 continue
             self._end_kept(name, first)
-            if self.builders.named(name) is not None or self._block_restored(name):
+            has_builder = self.builders.named(name) is not None
+            if has_builder or self._block_wrongly_renamed(name, first) or self._block_restored(name):
                 continue
             after = self.renamed_unknown.get(name, first - 1 if self._is_reused(name, first) else 0)
             # A file may describe the table that had the name before.
@@ -110,6 +116,42 @@ class WindowTables:
             kept.stop = None
             self.builders.remove(kept)
             self.keep_recoverable(kept)
+
+    def _block_wrongly_renamed(self, name: TableName, first: int) -> bool:
+        """Blocks the last table that left this name, and adds one that is blocked for its rows from ``first`` on, if
+        the RENAME does not name the database and no later DDL gives the name to another table: TiDB renamed a table of
+        another database. False if rows may have this name. In mode eventual the DDL may arrive later."""
+        left = self.inputs.naming.left_name(name, first) if self.inputs.batches is None else None
+        if left is None or not self.inputs.config.matches(*name):
+            return False
+        renamed_at, stable_id = left
+        ddls = [ddl for ddl in self._ddls_from(renamed_at) if ddl.commit_ts < first]
+        unqualified = (ddl for ddl in ddls if ddl.commit_ts == renamed_at and _may_rename(ddl, name))
+        ddl = next(unqualified, None)
+        if ddl is None or _may_be_given(name, (each for each in ddls if each.commit_ts > renamed_at)):
+            return False
+        stop = of_wrong_table(ddl, name)
+        for builder in self.builders:
+            if builder.definition is not None and builder.definition.stable_id == stable_id:
+                builder.stop = stop if builder.dropped_at is None else builder.stop
+        self._make_unknown({stable_id})
+        added = self._begin(name, None, first - 1, Origin.DDL)
+        assert added is not None, "the feed's filter includes it"
+        added.block(stop)
+        return True
+
+    def _ddls_from(self, commit_ts: int) -> list[DdlEvent]:
+        return [*self.inputs.ddls_from(commit_ts), *self.inputs.window.ddls]
+
+    def keeps_name(self, name: TableName, ddl: DdlEvent) -> bool:
+        """True if rows show that a table kept its name at a RENAME that may be of another one: they follow it, and no
+        DDL in between gives the name to a table. In mode eventual such a DDL may arrive later."""
+        rows = self.inputs.window.rows.get(name, ()) if self.inputs.batches is None else ()
+        first = min((group.first for group in rows if group.first > ddl.commit_ts), default=None)
+        if first is None or recoverable_of(self.recoverable, name):
+            return False
+        since = (d for d in self.inputs.window.ddls if ddl.commit_ts <= d.commit_ts < first)
+        return not _may_be_given(name, since)
 
     def _block_restored(self, name: TableName) -> bool:
         """Adds a table whose rows go on after its DROP, although no statement created it again, and blocks it for good:
@@ -147,6 +189,10 @@ class WindowTables:
             had_name = builder.definition is not None and builder.definition.stable_id in ids
             if (had_name or builder.awaited_rows_at(first)) and not takes:
                 builder.stop = _lacks_rows(builder.stop, name)
+        self._make_unknown(ids)
+
+    def _make_unknown(self, ids: Set[str]) -> None:
+        """Takes the rows from the recoverable tables with these stable ids."""
         self.recoverable = [
             unknown_table(each.name, each.dropped_at or 0)
             if each.definition and each.definition.stable_id in ids
@@ -276,6 +322,18 @@ class WindowTables:
         if builder in self.recoverable:
             self.recoverable.remove(builder)
             self._kept_recoverable.discard((builder.name, builder.dropped_at))
+
+
+def _may_rename(ddl: DdlEvent, name: TableName) -> bool:
+    """True if a DDL renames a table of this name in a database that the text does not name."""
+    renames = (statement for statement in ddl.statements if isinstance(statement, RenameTables))
+    unqualified = filter(None, map(unqualified_name, renames))
+    return any(fold(each.table) == fold(name.table) for each in unqualified)
+
+
+def _may_be_given(name: TableName, ddls: Iterable[DdlEvent]) -> bool:
+    """True if one of the DDLs gives this name to a table, or may do so."""
+    return any(may_give_name(statement, name) for ddl in ddls for statement in ddl.statements)
 
 
 def _lacks_rows(stop: StopReason | None, name: TableName) -> StopReason:

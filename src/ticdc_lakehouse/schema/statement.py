@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, fold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +165,23 @@ def unqualified_name(statement: Statement) -> TableName | None:
             return name
         case _:
             return None
+
+
+def may_give_name(statement: Statement, name: TableName) -> bool:
+    """True if a statement gives this name to a table, or is not understood and may do so."""
+    match statement:
+        case CreateTable(table=table):
+            return table.name == name
+        case CreateTableLike(name=given) | RestoreTable(to=given):
+            return given == name
+        case RenameTables(pairs=pairs):
+            return any(new == name for _, new in pairs)
+        case Unread(names=(), database=database):
+            return database is None or fold(database) == fold(name.database)
+        case Unread(names=names):
+            return name in names
+        case _:
+            return False
 
 
 def database_of(statement: Statement) -> str | None:
