@@ -195,6 +195,10 @@ def test_table_of_which_only_deletes_came_is_followed_through_a_rename() -> None
     assert (block_reason(made), merged(made)) == (None, [group(U, 25)])
     assert made.definition is not None
     assert made.definition.named_at == 16
+    of_other = replace(ddl(12, "ALTER TABLE u ADD c INT", "u"), replayed=True)
+    again = following(now, waiting)
+    again = replace(again, window=replace(again.window, ddls=(of_other, *now.window.ddls)))
+    assert plan(again, U).through == 16, "the table that had the name before lacks it"
 
 
 def test_deletes_of_a_table_that_gold_does_not_have_block_it_in_mode_eventual() -> None:

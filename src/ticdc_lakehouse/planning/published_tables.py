@@ -90,6 +90,6 @@ def _missed_ddl(inputs: PlanningInput, builder: TablePlanBuilder) -> int | None:
     state, definition = builder.state, builder.definition
     if state is None or state.stop is None or state.stop.kind is not StopKind.INCOMPATIBLE_ROWS:
         return None
-    first = 0 if definition is None else max(definition.commit_ts, definition.named_at)
+    first = max(builder.named_at, 0 if definition is None else definition.commit_ts)
     named = (d for d in inputs.window.ddls if d.replayed and any(builder.name in names_of(s) for s in d.statements))
     return min((d.commit_ts for d in named if first <= d.commit_ts < state.applied_tso), default=None)
