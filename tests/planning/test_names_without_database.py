@@ -137,7 +137,7 @@ def moved_before(*ddls: DdlEvent, query: str = MOVED) -> PlanningInput:
         now,
         before=replace(now.before, tables={E_U: STATE}),
         naming=Naming(feed="f", history=lambda: used),
-        ddls_from=lambda first: [each for each in (rename, *ddls) if each.commit_ts >= first],
+        past_ddls=(rename, *ddls),
     )
 
 

@@ -37,7 +37,7 @@ from ticdc_lakehouse.log import log, warn
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart
-from ticdc_lakehouse.planning.window import BlockingPoint, keep_earliest
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, keep_earliest
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -253,7 +253,7 @@ def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart
         # Completeness was asked of the published tables.
         has_ddls, replays = complete.has_ddls or bool(restart.tables), complete.replays_through
         window = read_window(lake, feed, before, tso, has_ddls=has_ddls, replays_through=replays)
-    return PlanningInput(
+    inputs = PlanningInput(
         config=config,
         before=before,
         known={**before.definitions, **{definition.stable_id: definition for definition in restart.definitions}},
@@ -264,8 +264,18 @@ def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart
         batches=(before.batch, complete.batch) if eventual else None,
         late=_late(lake, feed, before, complete, names),
         skipped=skipped(lake, feed, before),
-        ddls_from=lambda commit_ts: ddls_between(lake, feed, commit_ts, before.tso, complete.batch),
     )
+    return inputs if eventual else replace(inputs, past_ddls=_past_ddls(lake, inputs, complete.batch))
+
+
+def _past_ddls(lake: Lake, inputs: PlanningInput, batch: int) -> Sequence[DdlEvent]:
+    """Returns the published DDLs from the first on at which a table left a name that rows of the window have, though
+    no published table has it."""
+    before, config = inputs.before, inputs.config
+    new = (name for name in inputs.window.rows if name not in before.tables and config.matches(*name))
+    firsts = {name: min(group.first for group in inputs.window.rows[name]) for name in new}
+    left = [found[0] for name, first in firsts.items() if (found := inputs.naming.left_name(name, first)) is not None]
+    return ddls_between(lake, config.feed, min(left), before.tso, batch) if left else ()
 
 
 def _late(

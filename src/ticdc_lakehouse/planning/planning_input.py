@@ -84,6 +84,5 @@ class PlanningInput:
     """Eventual mode: the new bronze batches (after, through]; None in mode watermarks."""
     skipped: frozenset[tuple[str, int]] = frozenset()
     """DDLs with an override `skip-ddl`: stable id of the table, and commit_ts."""
-    ddls_from: Callable[[int], Sequence[DdlEvent]] = lambda _commit_ts: ()
-    """Reads the DDLs from a commit_ts up to the published watermark. Called only when rows arrive under a name that
-    another table has left."""
+    past_ddls: Sequence[DdlEvent] = ()
+    """Published DDLs, from the first on at which a table left a name that other rows of the window have."""

@@ -125,7 +125,9 @@ class WindowTables:
         if left is None or not self.inputs.config.matches(*name):
             return False
         renamed_at, stable_id = left
-        ddls = [ddl for ddl in self._ddls_from(renamed_at) if ddl.commit_ts < first]
+        ddls = [
+            ddl for ddl in (*self.inputs.past_ddls, *self.inputs.window.ddls) if renamed_at <= ddl.commit_ts < first
+        ]
         unqualified = (ddl for ddl in ddls if ddl.commit_ts == renamed_at and _may_rename(ddl, name))
         ddl = next(unqualified, None)
         if ddl is None or _may_be_given(name, (each for each in ddls if each.commit_ts > renamed_at)):
@@ -139,9 +141,6 @@ class WindowTables:
         assert added is not None, "the feed's filter includes it"
         added.block(stop)
         return True
-
-    def _ddls_from(self, commit_ts: int) -> list[DdlEvent]:
-        return [*self.inputs.ddls_from(commit_ts), *self.inputs.window.ddls]
 
     def keeps_name(self, name: TableName, ddl: DdlEvent) -> bool:
         """True if rows show that a table kept its name at a RENAME that may be of another one: they follow it, and no
