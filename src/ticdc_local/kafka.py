@@ -68,14 +68,23 @@ def check_brokers(servers: Iterable[str], where: str) -> None:
     """Raises ConfigError if no broker takes a connection; ``where`` says where their addresses stand."""
     reasons = []
     for server in servers:
-        host, _, port = server.rpartition(":")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
-        except OSError as error:
-            reasons.append(f"{server}: {error.strerror or error}")
-        else:
+        why = unreachable(server)
+        if why is None:
             return
+        reasons.append(f"{server}: {why}")
     raise ConfigError(f"brokers do not answer ({'; '.join(reasons)}); start them, or correct {where}")
+
+
+def unreachable(server: str) -> str | None:
+    """Returns why ``host:port`` takes no connection; None if it takes one."""
+    host, _, port = server.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except OSError as error:
+        return str(error.strerror or error)
+    except UnicodeError as error:  # no host can have that name
+        return str(error)
+    return None
 
 
 def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]
+from confluent_kafka.admin import ClusterMetadata, TopicMetadata  # type: ignore[attr-defined]
 
 from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_lakehouse.bronze.landing import messages_table
@@ -27,15 +27,22 @@ from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.folder_lake import holds_table
 from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
 from ticdc_lakehouse.tidb.session import Secret, address_of
-from ticdc_local.kafka import SILENT, check_brokers, client_options
+from ticdc_local.kafka import SILENT, check_brokers, client_options, unreachable
 
 FREE_BYTES = 256 * 1024**2
 """Nothing that writes starts with less free space on the lake's disk."""
 _ANSWER_SECONDS, _REFUSAL_SECONDS = 10.0, 3.0
 """For the list of topics, which is long on its way in a slow network; and for brokers that refuse the client."""
+_CONNECT_SECONDS = 4.0
+"""For a connection with its login: an address that drops packets is named before the time for an answer is over."""
 _MESSAGE_SECONDS = 1.5
 _NO_ANSWER = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)
 """How the client calls it."""
+_REFUSED = (KafkaError._AUTHENTICATION, KafkaError._SSL)
+_NAMED_BY_BROKER = re.compile(r"(?:\w+://)?(\S+)/\d+: ")
+"""How a text begins about a broker that another one named; about one of the feed's file it has no number."""
+_UNTRUSTED = "certificate verify failed"
+"""In the client's text of a certificate that it does not trust."""
 Topics = Mapping[str, TopicMetadata]
 """Of a broker, by name."""
 _JAAS = re.compile(r'\b(username|password)\s*=\s*"([^"\\]+)"')
@@ -124,10 +131,10 @@ def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None
 
 def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
     """Raises ConfigError if a topic does not exist, or the first messages are of another protocol."""
-    with _consumer(feed, client) as (consumer, topics):
-        partitions = _partitions(feed, topics)
+    with _consumer(feed, client) as (consumer, metadata):
+        partitions = _partitions(feed, metadata.topics)
         if not holds_table(lake / Layer.BRONZE / messages_table(feed.name)):
-            _check_protocol(feed, _messages(consumer, partitions))
+            _check_protocol(feed, _messages(feed, consumer, metadata, partitions))
 
 
 def read_sample(feed: Feed, secret: Secret) -> Sample | None:
@@ -140,47 +147,78 @@ def read_sample(feed: Feed, secret: Secret) -> Sample | None:
     client = _client(feed, options)
     if client is None:
         return None
-    with _consumer(feed, client) as (consumer, topics):
-        partitions = _partitions(feed, topics)
+    with _consumer(feed, client) as (consumer, metadata):
+        partitions = _partitions(feed, metadata.topics)
         counts = Counter(partition.topic for partition in partitions)
-        return Sample(partitions=counts, messages=_messages(consumer, partitions))
+        return Sample(partitions=counts, messages=_messages(feed, consumer, metadata, partitions))
 
 
 @contextmanager
-def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[tuple[Consumer, Topics]]:
+def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[tuple[Consumer, ClusterMetadata]]:
     """Opens a consumer and asks for the brokers' topics. Raises ConfigError where the broker does not let it read."""
     errors: list[KafkaError] = []
-    own = {"group.id": "ticdc-lake-preflight", "enable.auto.commit": False, "error_cb": errors.append}
+    own = {
+        "group.id": "ticdc-lake-preflight",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "socket.connection.setup.timeout.ms": int(_CONNECT_SECONDS * 1000),
+        "error_cb": errors.append,
+    }
     try:
         with closing(Consumer({**client, **own}, logger=SILENT)) as consumer:
-            yield consumer, _topics(consumer, errors)
+            yield consumer, _metadata(consumer, errors)
     except KafkaException as error:
-        refused = error.args[0].code() not in _NO_ANSWER or _are_down(errors)
-        problem = (
-            f"does not answer as a Kafka broker: {error.args[0].str()}; "
-            if refused
-            else f"did not answer in {_ANSWER_SECONDS:.0f} s; if that is not the network, "
-        )
+        cause = _cause(error.args[0], errors)
+        if error.args[0].code() not in _NO_ANSWER or _are_down(errors):
+            problem = f"does not answer as a Kafka broker: {cause}; "
+        elif errors:
+            problem = f"did not answer in {_ANSWER_SECONDS:.0f} s: {cause}; "
+        else:
+            problem = f"did not answer in {_ANSWER_SECONDS:.0f} s; if that is not the network, "
         servers = ", ".join(feed.bootstrap_servers)
         raise ConfigError(f"{servers} {problem}check kafka.security in {feed.name}.yml") from None
 
 
-def _topics(consumer: Consumer, errors: Sequence[KafkaError]) -> Topics:
-    """Returns the brokers' topics. Raises KafkaException, at once where every broker refuses the client."""
+def _metadata(consumer: Consumer, errors: Sequence[KafkaError]) -> ClusterMetadata:
+    """Returns the brokers and their topics. Raises KafkaException, at once where every broker refuses the client."""
+    metadata: ClusterMetadata
     try:
         metadata = consumer.list_topics(timeout=_REFUSAL_SECONDS)
     except KafkaException:
         consumer.poll(0)  # reports errors
         if _are_down(errors):
             raise
-        metadata = consumer.list_topics(timeout=_ANSWER_SECONDS - _REFUSAL_SECONDS)
-    topics: Topics = metadata.topics
-    return topics
+        try:
+            metadata = consumer.list_topics(timeout=_ANSWER_SECONDS - _REFUSAL_SECONDS)
+        finally:
+            consumer.poll(0)
+    return metadata
 
 
 def _are_down(errors: Sequence[KafkaError]) -> bool:
     """True if the client has been refused by all brokers, or lost them."""
     return any(error.code() == KafkaError._ALL_BROKERS_DOWN for error in errors)
+
+
+def _cause(error: KafkaError, errors: Sequence[KafkaError]) -> str:
+    """Returns why the brokers do not answer: a refused login or certificate before all else that went wrong."""
+    named = [each for each in errors if each.code() != KafkaError._ALL_BROKERS_DOWN]
+    if error.code() not in _NO_ANSWER or not named:
+        return error.str()
+    refusal = next((each for each in named if each.code() in _REFUSED), None)
+    if refusal is None:
+        return _with_listeners(named[0].str())
+    text, _, _ = refusal.str().partition(", verify that ")  # its advice names an option of this client
+    store = "; if it is in a trust store of Java's, name that one: ssl.truststore.location"
+    return text + (store if _UNTRUSTED in text else "")
+
+
+def _with_listeners(text: str) -> str:
+    """Returns the text, for a broker that was named by another one with what to correct."""
+    named = _NAMED_BY_BROKER.match(text)
+    if named is None:
+        return text
+    return f"{text}; the broker names itself {named[1]}: correct advertised.listeners, or make that address known here"
 
 
 def _partitions(feed: Feed, topics: Topics) -> list[TopicPartition]:
@@ -191,26 +229,86 @@ def _partitions(feed: Feed, topics: Topics) -> list[TopicPartition]:
     if absent or not names:
         problem = f"topic {absent[0]} does not exist" if absent else f"no topic matches {feed.topic_pattern}"
         hint = suggestion(absent[0] if absent else "", known)
+        # A broker names no topic that the user may not describe.
+        allow = ", let the user of kafka.security see it (ACLs DESCRIBE and READ)" if feed.security else ""
         raise ConfigError(
             f"{problem} at {', '.join(feed.bootstrap_servers)}: {hint}; "
-            f"create the changefeed first, or correct kafka.topics in {feed.name}.yml"
+            f"create the changefeed first{allow}, or correct kafka.topics in {feed.name}.yml"
         )
     return [
         TopicPartition(name, partition, OFFSET_BEGINNING) for name in names for partition in topics[name].partitions
     ]
 
 
-def _messages(consumer: Consumer, partitions: list[TopicPartition]) -> list[Pair]:
-    """Returns the first messages, as far as they come in a moment."""
+def _messages(
+    feed: Feed, consumer: Consumer, metadata: ClusterMetadata, partitions: list[TopicPartition]
+) -> list[Pair]:
+    """Returns the first messages, as far as they come in a moment; none if all partitions are empty.
+
+    Raises ConfigError where neither a message nor the end of a partition comes, and where the user may not read.
+    """
+    servers = ", ".join(feed.bootstrap_servers)
     consumer.assign(partitions)
-    deadline = time.monotonic() + _MESSAGE_SECONDS
     messages: list[Pair] = []
-    while len(messages) < MESSAGES and (left := deadline - time.monotonic()) > 0:
+    unread = {(each.topic, each.partition) for each in partitions}
+    for seconds in (_MESSAGE_SECONDS, _ANSWER_SECONDS - _MESSAGE_SECONDS):
+        refused = _read(consumer, messages, unread, seconds)
+        if messages or not unread:
+            return messages
+        if refused:
+            topic, why = refused[0]
+            raise ConfigError(
+                f"topic {topic} at {servers} cannot be read: {why}; let the user of kafka.security in {feed.name}.yml "
+                "read it (ACL READ)"
+            )
+        _check_leaders(feed, metadata, unread)
+    topic, partition = min(unread)
+    raise ConfigError(
+        f"{servers} sent no message of {topic}/{partition}, nor its end, in {_ANSWER_SECONDS:.0f} s; if that is not "
+        "the network, look at the log of the partition's broker"
+    )
+
+
+def _read(
+    consumer: Consumer, messages: list[Pair], unread: set[tuple[str, int]], seconds: float
+) -> list[tuple[str, str]]:
+    """Adds to ``messages`` until there are enough or no more come, and removes from ``unread`` the partitions that have
+    been read to their end. Returns the topics that were refused, each with the reason."""
+    deadline = time.monotonic() + seconds
+    refused: list[tuple[str, str]] = []
+    while unread and len(messages) < MESSAGES and (left := deadline - time.monotonic()) > 0:
         consumed = consumer.consume(MESSAGES - len(messages), timeout=min(left, 0.5))
-        messages += [(each.key(), each.value()) for each in consumed if each.error() is None]
+        for each in consumed:
+            error, topic, partition = each.error(), each.topic(), each.partition()
+            if error is None:
+                messages.append((each.key(), each.value()))
+            elif topic is None or partition is None:  # about the consumer's group, which nothing here needs
+                continue
+            elif error.code() == KafkaError._PARTITION_EOF:
+                unread.discard((topic, partition))
+            else:
+                refused.append((topic, error.str()))
         if messages and not consumed:  # what is there has been read
             break
-    return messages
+    return refused
+
+
+def _check_leaders(feed: Feed, metadata: ClusterMetadata, partitions: set[tuple[str, int]]) -> None:
+    """Raises ConfigError if a broker that has one of these partitions is known by an address which this machine does
+    not reach: it may reach the first brokers by another one."""
+    leaders = {
+        each.leader
+        for name, topic in metadata.topics.items()
+        for each in topic.partitions.values()
+        if (name, each.id) in partitions
+    }
+    for broker in (metadata.brokers[leader] for leader in sorted(leaders & metadata.brokers.keys())):
+        address = f"{broker.host}:{broker.port}"
+        if (why := unreachable(address)) is not None:
+            raise ConfigError(
+                f"{', '.join(feed.bootstrap_servers)}: the broker names itself {address}, which this machine does not "
+                f"reach ({why}); correct advertised.listeners of the broker, or make that address known here"
+            )
 
 
 def _check_protocol(feed: Feed, messages: list[Pair]) -> None:

@@ -23,6 +23,7 @@ from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_local import preflight
 from ticdc_local.broker import KafkaMessage, free_ports
 from ticdc_local.cli import main
+from ticdc_local.kafka import check_brokers
 from ticdc_local.preflight import check_lake, problems
 from ticdc_local.runner.dbutils import Secrets
 
@@ -73,6 +74,11 @@ def test_brokers_that_do_not_answer(tmp_path: Path) -> None:
         "kafka.bootstrap_servers in f.yml"
     )
     assert time.monotonic() - began < 5
+
+
+def test_a_host_with_two_dots_in_its_name_is_no_traceback() -> None:
+    with pytest.raises(ConfigError, match=r"brokers do not answer \(kafka\.\.example:9092: .*label.*\); start them"):
+        check_brokers(["kafka..example:9092"], "the file")
 
 
 def test_brokers_that_a_parameter_names_do_not_answer(tmp_path: Path) -> None:
@@ -127,6 +133,7 @@ def test_brokers_that_speak_without_encryption_where_the_feed_asks_for_it(broker
     said = problem(feed, tmp_path)
     assert said is not None
     assert f"{broker.bootstrap_servers} does not answer as a Kafka broker" in said
+    assert "SSL_HANDSHAKE" in said
     assert said.endswith("check kafka.security in f.yml")
     assert time.monotonic() - began < 5
 
