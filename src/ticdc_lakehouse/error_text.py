@@ -16,6 +16,19 @@ def first_line(error: BaseException) -> str:
     return next((line for line in lines if line and not line.startswith(_CALL)), type(error).__name__)
 
 
+def root_cause(error: BaseException) -> str | None:
+    """Returns name and text of what Java names as the first cause of an error, unless the error's first line has the
+    text already. None if it names none."""
+    root = error
+    while (cause := getattr(root, "_cause", None)) is not None:
+        root = cause
+    text = first_line(root)
+    if text in first_line(error):
+        return None
+    named = _RAISED.search(getattr(root, "_stackTrace", None) or "")
+    return named[1] if named is not None else text
+
+
 def reported_cause(error: BaseException) -> str | None:
     """Returns name and text of the last error that a report of Spark names, often far below its first line: of several
     the one which caused the others. None if an error reports no traceback."""

@@ -54,6 +54,16 @@ MISTAKES = {
         "a.example",
         "kafka.bootstrap_servers: expected host:port, a list of them or comma text, found 'a.example'",
     ),
+    "bootstrap host": (
+        "[a.example:9092, b.example:9092]",
+        "kafka-1..example.com:9092",
+        "kafka.bootstrap_servers: expected host:port, a list of them or comma text, found 'kafka-1..example.com:9092'",
+    ),
+    "long bootstrap host": (
+        "[a.example:9092, b.example:9092]",
+        f"[a.example:9092, '{'b' * 64}.example:9092']",
+        "kafka.bootstrap_servers: expected host:port",
+    ),
     "bootstrap port": ("[a.example:9092, b.example:9092]", "a:70000", "kafka.bootstrap_servers: expected host:port"),
     "no bootstrap servers": (
         "bootstrap_servers: [a.example:9092, b.example:9092]",

@@ -29,6 +29,8 @@ VALIDATOR = Draft202012Validator(json.loads(schema_text()))
 FOUND_BY_THE_LOADER_ALONE = {
     "time zone",
     "bootstrap servers",
+    "bootstrap host",
+    "long bootstrap host",
     "bootstrap port",
     "topic twice",
     "pattern without a value",

@@ -13,7 +13,7 @@ from changefeed import ID, Changefeed, Source, at
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
-from ticdc_codec.errors import OffsetGapError
+from ticdc_codec.errors import ConfigError, OffsetGapError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.bronze.landing import KafkaSource, Landed, kafka_options
@@ -177,6 +177,19 @@ def test_failure_of_an_append_is_reported_as_such(
             feed.run.bronze()
     assert cause_line(caught.value) == "OSError: [Errno 28] No space left on device: '/lake/part-0'"
     assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
+
+
+def test_the_first_cause_of_what_keeps_kafka_from_being_read_is_named(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    security = {"security.protocol": "SSL", "ssl.truststore.location": "/no/such/truststore.jks"}
+    feed = Changefeed(spark, broker, tmp_path)
+    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topics": [feed.topic], "security": security}
+    feed.described = {"kafka": kafka}
+    with pytest.raises(ConfigError, match=r"stopped; check kafka.bootstrap_servers .*kafka.security: ") as caught:
+        feed.run.bronze()
+    assert str(caught.value).endswith(", because of NoSuchFileException: /no/such/truststore.jks")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_second_run_is_reported_as_such(

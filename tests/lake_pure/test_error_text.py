@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.error_text import first_line
+from ticdc_lakehouse.error_text import first_line, root_cause
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,28 @@ from ticdc_lakehouse.error_text import first_line
 )
 def test_first_line_skips_blank_lines_and_py4js_preamble(text: str, line: str) -> None:
     assert first_line(ValueError(text)) == line
+
+
+class CapturedError(Exception):
+    """As PySpark has what Java raised."""
+
+    def __init__(self, text: str, stack: str, cause: CapturedError | None = None) -> None:
+        super().__init__(text)
+        self._stackTrace, self._cause = stack, cause
+
+
+@pytest.mark.parametrize(
+    ("text", "stack", "named"),
+    [
+        ("NotAfter: Fri", "java.security.cert.CertificateExpiredException: NotAfter: Fri\n\tat x", True),
+        ("handshake failed", "javax.net.ssl.SSLException: handshake failed\n\tat x", False),
+    ],
+)
+def test_root_cause_says_something_else(text: str, stack: str, named: bool) -> None:
+    between = CapturedError("path validation failed", "java.X: path validation failed", CapturedError(text, stack))
+    cause = root_cause(CapturedError("[FAILED] terminated with exception: handshake failed", "", between))
+    assert cause == ("CertificateExpiredException: NotAfter: Fri" if named else None)
+
+
+def test_an_error_without_a_cause_has_no_root_cause() -> None:
+    assert root_cause(ValueError("x")) is None

@@ -135,10 +135,13 @@ def _silent_after_settings(server: socket.socket) -> None:
         client.recv(1000)
 
 
-def test_a_password_is_utf_8_and_a_missing_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_is_utf_8_and_what_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     address = Address(host="127.0.0.1", port=1, user="reader", password="pä€", ca="/no/ca.pem")
     with pytest.raises(ConfigError, match=r"reader@127\.0\.0\.1:1 with ca=/no/ca\.pem: cannot connect: No such file"):
         Snapshot(address=address, tso=1).connect()
+    impossible = Address(host="db..example", port=4000, user="reader")
+    with pytest.raises(ConfigError, match=r"dsn: reader@db\.\.example:4000: cannot connect: .*label"):
+        Snapshot(address=impossible, tso=1).connect()
     given: dict[str, object] = {}
     monkeypatch.setattr("pymysql.connect", given.update)
     address.connect()

@@ -24,7 +24,7 @@ from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze.micro_batch import MicroBatches
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
-from ticdc_lakehouse.error_text import first_line
+from ticdc_lakehouse.error_text import first_line, root_cause
 from ticdc_lakehouse.session_settings import begun_again
 
 # A consumer asks for what comes next before it hands over what it has read, and Kafka answers the requests of a
@@ -292,7 +292,9 @@ def _explain(source: KafkaSource, error: StreamingQueryException) -> None:
         ) from error
     if not any(condition in text for condition in _NOT_OF_KAFKA):
         topics = source.kafka_options.get("subscribe") or source.kafka_options.get("subscribePattern")
+        cause = root_cause(error)
         raise ConfigError(
             f"feed {source.feed}: reading topics {topics} from {source.kafka_options['kafka.bootstrap.servers']} "
             f"stopped; check {source.servers_place} and kafka.security: {first_line(error)}"
+            f"{'' if cause is None else f', because of {cause}'}"
         ) from error

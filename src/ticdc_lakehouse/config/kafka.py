@@ -10,6 +10,8 @@ from msgspec import Meta, Struct, field
 from ticdc_lakehouse.config.keys import Key
 
 _SERVER = re.compile(r"[^\s,/]+:[0-9]{1,5}")
+_LONGEST_LABEL = 63
+"""Characters that a host's name may have between two dots."""
 
 
 class Servers(tuple[str, ...]):
@@ -32,9 +34,11 @@ class Servers(tuple[str, ...]):
 
 
 def _is_server(server: object) -> bool:
-    return (
-        isinstance(server, str) and _SERVER.fullmatch(server) is not None and 0 < int(server.rpartition(":")[2]) < 65536
-    )
+    if not isinstance(server, str) or _SERVER.fullmatch(server) is None:
+        return False
+    host, _, port = server.rpartition(":")
+    labels = host.removesuffix(".").split(".")
+    return 0 < int(port) < 65536 and all(0 < len(label) <= _LONGEST_LABEL for label in labels)
 
 
 class TopicPattern(str):

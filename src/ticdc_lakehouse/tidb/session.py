@@ -158,7 +158,7 @@ SnapshotAt = Callable[[int], Snapshot]
 def _connected(address: Address) -> Connection[Any]:
     try:
         return address.connect()
-    except (pymysql.err.MySQLError, OSError) as error:
+    except (pymysql.err.MySQLError, OSError, UnicodeError) as error:  # UnicodeError: no host can have that name
         what = f"{address.user}@{address.host}:{address.port}" + (f" with ca={address.ca}" if address.ca else "")
         raise ConfigError(f"dsn: {what}: cannot connect: {_message(error)}") from None
 
