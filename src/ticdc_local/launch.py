@@ -20,6 +20,11 @@ from typing import Any
 from ticdc_codec.errors import ConfigError
 from ticdc_local.java import Java
 
+CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE")
+"""By which PySpark takes any session for a client of Spark Connect."""
+_CLASS_PATH_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
+"""What they name is on the class path: with a cluster's core-site.xml a lake's folder would be one of HDFS."""
+
 
 def pyspark_folder() -> Path:
     """Returns where pyspark is installed; importing it is not needed to know. Raises ConfigError if it is not
@@ -48,14 +53,17 @@ def spark_environment(java: Java) -> Iterator[None]:
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
     }
-    before = {name: os.environ.get(name) for name in variables}
+    unset = (*CONNECT_VARIABLES, *_CLASS_PATH_VARIABLES)
+    before = {name: os.environ.get(name) for name in (*variables, *unset)}
     os.environ.update(variables)
+    for name in unset:
+        os.environ.pop(name, None)
     try:
         yield
     finally:
         for name, value in before.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value
 

@@ -22,7 +22,7 @@ from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_local.jars import Group, class_path
 from ticdc_local.java import OPTION_VARIABLES, Java, find_java, serial_collector
-from ticdc_local.launch import archive_file, end_jvm, reading_options, spark_environment
+from ticdc_local.launch import CONNECT_VARIABLES, archive_file, end_jvm, reading_options, spark_environment
 from ticdc_local.temporary import temporary_folder
 
 CORES = 2
@@ -47,6 +47,8 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # A folder of a lake is one of this machine.
+    "spark.hadoop.fs.defaultFS": "file:///",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Spark writes out every plan for the UI, also without one: 3 % of a small round as it is usually formatted.
@@ -103,6 +105,8 @@ def local_session(
     with spark_environment(java), _signal_handler_kept():
         _start_java(conf)
         session = SparkSession.builder.config(conf=conf).getOrCreate()
+    for name in CONNECT_VARIABLES:  # PySpark's functions look at them as long as the process runs
+        os.environ.pop(name, None)
     _set_active(session)
     if before not in (None, str(root)):
         forget_lake(session)

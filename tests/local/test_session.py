@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,21 @@ from ticdc_local.broker import Broker
 from ticdc_local.kafka import KafkaMessage
 from ticdc_local.runner.display import text_of
 from ticdc_local.session import local_session
+
+USE_SESSION = """
+import sys
+from pathlib import Path
+from pyspark.sql import functions as F
+from ticdc_local.session import local_session
+
+lake = Path(sys.argv[1])
+table = str(lake / "numbers")
+session = local_session(lake)
+session.range(4).where(F.col("id") > 0).write.format("delta").save(table)
+print(session.read.format("delta").load(table).count())
+assert not session.sparkContext._jvm.java.lang.System.getenv().containsKey("HADOOP_CONF_DIR")
+"""
+"""A process that uses a session's functions, its JVM and a table."""
 
 
 def measured(frame: DataFrame) -> list[Row]:
@@ -78,6 +95,19 @@ def test_another_lake_in_the_session_does_not_see_the_tables_of_the_first(spark:
     local_session(before)
     spark.createDataFrame([(1,)], "id INT")  # active again, for other tests
     assert not spark.catalog.tableExists("ops.numbers")
+
+
+def test_another_spark_in_the_shell_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "core-site.xml").write_text(
+        "<configuration><property><name>fs.defaultFS</name><value>hdfs://nowhere.invalid</value></property>"
+        "</configuration>"
+    )
+    of_a_cluster = {name: str(tmp_path) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")}
+    of_connect = {"SPARK_CONNECT_MODE": "1", "SPARK_CONNECT_MODE_ENABLED": "1", "SPARK_API_MODE": "connect"}
+    environment = {**os.environ, **of_a_cluster, **of_connect, "SPARK_REMOTE": "sc://nowhere.invalid"}
+    command = [sys.executable, "-c", USE_SESSION, str(tmp_path / "lake")]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "3\n"), ended.stderr
 
 
 def test_arrow_batches_are_bounded_by_rows_and_by_bytes(spark: SparkSession) -> None:
