@@ -126,10 +126,11 @@ lock: ## Resolve requirements.lock again (needs uv)
 clean: ## Delete .venv, the demo's lake and caches inside the project (not the jars' cache folder)
 	rm -rf .venv .venv-connect .venv-dbr .venv-dbx .lake build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 
+# A .venv without pip is made again: Debian's python3 leaves one where python3-venv is missing, and `uv venv` makes one.
 # setuptools is installed first, also from the lock: pyspark comes as source, and to build it in isolation pip would download
 # the newest setuptools, unchecked.
 $(READY): requirements.lock pyproject.toml
-	@found=; if ! $(BIN)/python -c '$(SUPPORTED)' 2>/dev/null; then \
+	@found=; if ! { $(BIN)/python -c '$(SUPPORTED)' && $(BIN)/python -m pip --version >/dev/null; } 2>/dev/null; then \
 	    for candidate in $(if $(PYTHON),'$(PYTHON)',python3.12 python3.11 python3 python); do \
 	        if "$$candidate" -c '$(SUPPORTED)' 2>/dev/null; then found="$$candidate"; break; fi; \
 	    done; \
@@ -138,7 +139,7 @@ $(READY): requirements.lock pyproject.toml
 	        exit 1; \
 	    fi; \
 	    echo "Creating .venv with $$("$$found" --version)"; \
-	    rm -rf .venv && "$$found" -m venv .venv || exit 1; \
+	    rm -rf .venv && "$$found" -m venv .venv || { rm -rf .venv; exit 1; }; \
 	fi
 	@echo "Installing requirements.lock into .venv (the first time about 600 MB are downloaded)"
 	@sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > .venv/setuptools.lock

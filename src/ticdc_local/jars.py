@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.java import cache_folder, find_java
+from ticdc_local.java import cache_folder, find_java, writing_cache
 from ticdc_local.launch import pyspark_folder
 from ticdc_local.resolver import resolve
 
@@ -87,11 +87,12 @@ def missing(jars: Iterable[Jar]) -> list[Jar]:
 def jar_files(group: Group) -> tuple[Path, ...]:
     """Returns the group's files, checked; missing ones are fetched first.
 
-    Raises ConfigError when a jar cannot be fetched or its checksum is wrong.
+    Raises ConfigError when a jar cannot be fetched or written, or its checksum is wrong.
     """
     jars = locked(group)
     if absent := missing(jars):
-        _fetch(absent)
+        with writing_cache():
+            _fetch(absent)
     return tuple(jar.path for jar in jars)
 
 

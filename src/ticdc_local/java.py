@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,12 +51,13 @@ class Java:
 
     def spark_home(self) -> Path:
         """Returns a folder for Spark's ``JAVA_HOME``: its ``bin/java`` is this Java without the unwanted
-        module."""
+        module. Raises ConfigError where it cannot be made."""
         key = hashlib.sha256(os.fsencode(self.executable)).hexdigest()[:12]
         home = cache_folder() / "java" / key
         shim = home / "bin" / "java"
-        if not shim.exists():
-            _write_shim(shim, self.executable)
+        with writing_cache():
+            if not shim.exists():
+                _write_shim(shim, self.executable)
         return home
 
 
@@ -66,6 +68,17 @@ def cache_folder() -> Path:
         return Path(os.environ.get(CACHE) or "~/.cache/ticdc-lakehouse").expanduser().absolute()
     except RuntimeError:
         raise ConfigError(f"expected a home folder to keep jars in, found none; set HOME or {CACHE}") from None
+
+
+@contextmanager
+def writing_cache() -> Iterator[None]:
+    """Raises ConfigError where what is done within it finds that the cache folder cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            f"{cache_folder()}: cannot be written: {error.strerror or error}; name another folder: {CACHE}=FOLDER"
+        ) from None
 
 
 def find_java() -> Java:

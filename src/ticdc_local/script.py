@@ -24,10 +24,10 @@ def main() -> int:
     return run()
 
 
-def say_interrupted(command: str) -> None:
+def say_interrupted(command: str, program: str = "ticdc-lake") -> None:
     """Prints the one line of a command that a signal ends; below the ``^C`` that a terminal shows."""
     ended = "ended" if command in _UNTIL_A_SIGNAL else "interrupted; run it again"
-    line = f"{' '.join(('ticdc-lake', command)).rstrip()}: {ended}\n".encode()
+    line = f"{' '.join((program, command)).rstrip()}: {ended}\n".encode()
     with suppress(OSError):
         os.write(2, (b"\n" if os.isatty(2) else b"") + line)
 

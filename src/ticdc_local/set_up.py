@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -16,6 +18,7 @@ from ticdc_codec.errors import LakehouseError
 from ticdc_local.jars import Group, class_path, jar_files, jars_folder
 from ticdc_local.java import find_java
 from ticdc_local.launch import archive_file, writing_options
+from ticdc_local.script import INTERRUPTED, SIGNALS, say_interrupted
 from ticdc_local.session import end_java, local_session
 
 _MAKING_SECONDS = 600
@@ -61,6 +64,19 @@ def _stream(session: SparkSession, source: str, target: str, checkpoint: str) ->
     writer.trigger(availableNow=True).start(target).awaitTermination()
 
 
+def _make_archive_if_possible() -> None:
+    try:
+        print(f"Spark's classes in {make_archive()}")
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"no archive of Spark's classes, which only makes Spark start faster: {error}", file=sys.stderr)
+
+
+def _end(*_: object) -> NoReturn:
+    """Ends the process from within, so that no folder is left half full; of a KeyboardInterrupt py4j prints a trace."""
+    say_interrupted("jars", program="make")
+    sys.exit(INTERRUPTED)
+
+
 def main() -> int:
     """Fetches, checks and makes everything; with an argument, only the archive (in a process of its own)."""
     if len(sys.argv) > 1:
@@ -69,14 +85,14 @@ def main() -> int:
     try:
         for group in Group:
             print(f"{len(jar_files(group))} jars of {group} in {jars_folder()}")
-        print(f"Spark's classes in {make_archive()}")
-    except LakehouseError as error:
+        _make_archive_if_possible()
+    except (LakehouseError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    except (OSError, subprocess.SubprocessError) as error:
-        print(f"no archive of Spark's classes, which only makes Spark start faster: {error}", file=sys.stderr)
     return 0
 
 
 if __name__ == "__main__":
+    for number in SIGNALS:
+        signal.signal(number, _end)
     sys.exit(main())

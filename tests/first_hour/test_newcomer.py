@@ -67,6 +67,14 @@ def test_the_readme_has_them_in_the_same_order() -> None:
     assert own[: len(LAST_LINES) - 1] == [line for line in own_feed() if key(line) != "sql"]
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_a_second_terminal_finds_the_command(page: str) -> None:
+    text = (PROJECT / page).read_text(encoding="utf-8")
+    [between] = re.findall(r"^ {4}ticdc-lake kafka\n(.*?)^ {4}ticdc-lake", text, re.MULTILINE | re.DOTALL)
+    assert "in another terminal, after the same `source`:" in between.lower()
+    assert "`source .venv/bin/activate`" in text[: text.index(between)]
+
+
 @pytest.mark.long
 def test_every_command_of_the_first_hour_works(tmp_path: Path) -> None:
     folder, port = clone(tmp_path), free_ports(1)[0]

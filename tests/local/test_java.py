@@ -105,6 +105,13 @@ def test_java_starts_with_the_collector_that_the_user_chose(
     assert used == {collector}
 
 
+def test_a_cache_that_cannot_be_written_is_named(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (machine / "file").touch()
+    monkeypatch.setenv("TICDC_LAKE_CACHE", str(machine / "file" / "cache"))
+    with pytest.raises(ConfigError, match=r"file/cache: cannot be written: Not a directory; name another folder: TIC"):
+        Java(executable=machine / "java", version=17, source="PATH").spark_home()
+
+
 def test_without_a_home_folder_the_error_names_the_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "TICDC_LAKE_CACHE"):
         monkeypatch.delenv(name, raising=False)
