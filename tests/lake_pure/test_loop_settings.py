@@ -19,7 +19,7 @@ class FailingRun:
     """A run of a feed whose brokers are gone."""
 
     feed = SimpleNamespace(name="crm")
-    lake = None
+    lake = SimpleNamespace(on_databricks=True)
 
     def bronze(self) -> None:
         raise ConfigError("brokers do not answer")
@@ -44,7 +44,7 @@ def test_the_loop_ends_when_java_has_ended(error: Exception) -> None:
     def fail() -> None:
         raise error
 
-    run = SimpleNamespace(feed=FailingRun.feed, lake=None, bronze=fail, maintain=fail)
+    run = SimpleNamespace(feed=FailingRun.feed, lake=FailingRun.lake, bronze=fail, maintain=fail)
     feed = _Feed(run=run, maintain_every=timedelta(hours=1), maintenance_due=datetime.now(UTC))  # type: ignore[arg-type]
     for act in (lambda: feed.attempt(1.0), feed.maintain_if_due):
         with pytest.raises(ConfigError, match=r"^Java has ended, .*: run it again$"):
