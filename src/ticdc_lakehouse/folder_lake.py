@@ -90,7 +90,7 @@ class FolderLake(Lake):
     def refresh(self) -> None:
         """Registers what other processes created or renamed since ``register``: a session's catalog is its own."""
         self._forget_folders()
-        for part in ("", *(folder.name.rpartition(".")[0] for folder in (self.root / Layer.LIVE).glob("*.*"))):
+        for part in {folder.name.rpartition(".")[0] for folder in (self.root / Layer.LIVE).glob("*")} | {""}:
             for name in self.tables(Layer.LIVE, part):
                 if not holds_table(self._folder(Layer.LIVE, name)):
                     self.spark.sql(f"DROP TABLE IF EXISTS {self.table(Layer.LIVE, name)}")
