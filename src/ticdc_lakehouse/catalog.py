@@ -241,7 +241,7 @@ class Lake:
             self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
 
     def refresh(self) -> None:
-        """Learns what other processes did to the tables, where the session's catalog does not know it."""
+        """Registers what other processes created or renamed, where the session's catalog is its own."""
 
     def register(self) -> None:
         """Prepares the session."""

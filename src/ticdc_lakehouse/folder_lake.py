@@ -1,4 +1,4 @@
-"""A lake on a laptop: a folder of Delta tables, which a session's catalog forgets and is told again."""
+"""A lake on a laptop: a folder of Delta tables, which every session registers with its own catalog."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class FolderLake(Lake):
 
     def refresh(self) -> None:
         """Registers what other processes created or renamed since ``register``: a session's catalog is its own."""
-        self._forget_folders()
+        self._clear_delta_cache()
         for part in {folder.name.rpartition(".")[0] for folder in (self.root / Layer.LIVE).glob("*")} | {""}:
             for name in self.tables(Layer.LIVE, part):
                 if not holds_table(self._folder(Layer.LIVE, name)):
@@ -103,10 +103,10 @@ class FolderLake(Lake):
         self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # only of the catalog: the folder stays
         with self.creating(layer, new):
             self._folder(layer, old).rename(self._folder(layer, new))
-        self._forget_folders()
+        self._clear_delta_cache()
         self._register_table(layer, new)
 
-    def _forget_folders(self) -> None:
+    def _clear_delta_cache(self) -> None:
         """Clears what Delta remembers by folder: another table may use the folder soon."""
         self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 

@@ -25,7 +25,7 @@ from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.error_text import first_line, reported_cause
 from ticdc_lakehouse.gold.maintenance import Maintained, last_maintained
-from ticdc_lakehouse.gold.views import learn_of_others
+from ticdc_lakehouse.gold.views import refresh_session
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.schema.names import texts_of
@@ -116,7 +116,7 @@ class _Feed:
         """Runs the layers once."""
         started = time.monotonic()
         if self.may_be_outdated:
-            learn_of_others(self.run.lake, self.run.feed.name)
+            refresh_session(self.run.lake, self.run.feed.name)
             self.may_be_outdated = False
         landed = self.run.bronze()
         if self.undecoded or landed.messages:

@@ -31,7 +31,7 @@ _SCHEMES = ("http", "https")
 _HOST, _PORT, _DIRECT = ".proxyHost", ".proxyPort", "http.nonProxyHosts"
 """Java's properties; before the first two stands a scheme, the last one is for both."""
 _NOT_BY_PROXY = ("localhost", "127.*", "[::1]")
-"""Hosts that Java asks for no proxy unless it is told which."""
+"""Hosts that Java reaches without a proxy by default; naming others replaces this list."""
 
 
 def resolve(coordinates: Sequence[str], folder: Path, java: Java) -> None:

@@ -163,9 +163,9 @@ def mark_stale(lake: Lake, feed: str) -> None:
     lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(Layer.OPS, _marker_view(feed))}")
 
 
-def learn_of_others(lake: Lake, feed: str) -> None:
-    """Learns, on a laptop, what other processes did to the tables and views of a feed: a session's catalog is its
-    own."""
+def refresh_session(lake: Lake, feed: str) -> None:
+    """Refreshes, on a laptop, the session's own catalog after another process published: tables now, views with the
+    next window."""
     if not lake.on_databricks:
         lake.refresh()
         mark_stale(lake, feed)

@@ -156,7 +156,7 @@ def _begin_window(lake: Lake, config: GoldConfig, known: Published | None, until
         create_tables(lake)
     before, complete = _state_and_completeness(lake, config, known or Published(), until_tso)
     if known is not None and before is not known:
-        views.learn_of_others(lake, config.feed)
+        views.refresh_session(lake, config.feed)
     views.finish_publishing(lake, config, before)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     return _WindowStart(before=before, undisturbed=before is known, completeness=complete, tso=tso)
