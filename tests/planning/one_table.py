@@ -117,6 +117,5 @@ def check_stop(made: TablePlan, through: int, reason: str | None) -> None:
     else:
         assert block_reason(made) is not None
         assert reason in block_reason(made)
-    waits = any(word in (block_reason(made) or "") for word in ("nobody",))
     unsupported = made.stop is not None and made.stop.kind is StopKind.UNSUPPORTED_DDL
-    assert needs_override(made) == (unsupported and not waits)
+    assert needs_override(made) == unsupported

@@ -33,7 +33,7 @@ def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str
     known, or where it would not pay. ``key`` is the column of the changes that has their keys' texts."""
     column = _leading(rows.table)
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
-    if column is None or not _few(rows) or rows.batches is not None or _files(lake, name) < FEWEST_FILES:
+    if column is None or not _few(rows) or rows.eventual or _files(lake, name) < FEWEST_FILES:
         return ""
     spark_type = typed_column(column).spark_type
     position = rows.table.key_text_columns.index(rows.table.key[0])

@@ -55,7 +55,7 @@ STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
 def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> None:
     """Merges the newest change of each key into the live table. Repeating it changes nothing."""
     columns = [quoted(column.name) for column in typed_columns(rows.table)]
-    tombstones = rows.batches is not None
+    tombstones = rows.eventual
     stored = [KEY, COMMIT_TS, IRREGULAR, *([DELETED] if tombstones else []), *columns]
     assignments = ", ".join(f"{column} = s.{column}" for column in stored[1:])
     deletes = "" if tombstones else f"WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{DELETED} THEN DELETE"
@@ -79,7 +79,7 @@ def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
 def first_rows(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> Iterator[DataFrame]:
     """Yields what a MERGE of these changes makes of a table without rows, with the columns of ``latest_typed_sql``. It
     can be read only within the context."""
-    kept = "" if rows.batches is not None else f"WHERE NOT {DELETED}"
+    kept = "" if rows.eventual else f"WHERE NOT {DELETED}"
     with _files_shown(lake, rows):
         yield lake.spark.sql(f"SELECT * FROM ({latest_typed_sql(lake, feed, rows, time_zone)}) {kept}")
 
@@ -139,7 +139,7 @@ def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> 
     irregular_texts = (
         f"CASE WHEN {has_irregular_sql(typed, shown, values)} THEN {irregular_texts_sql(typed, shown, values)} END"
     )
-    yields = "" if rows.batches is None else f", {_YIELDS}"
+    yields = f", {_YIELDS}" if rows.eventual else ""
     own = f"{KEY}, {COMMIT_TS}, {DELETED}{yields}"
     return f"""
         SELECT {own}, {irregular_sql("irregular_texts")} AS {IRREGULAR}{columns}
@@ -157,7 +157,7 @@ def latest_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     if rows.stage is not None:
         staged = f"FROM {_stage_view(rows.stage)} WHERE segment = {rows.stage.segment}"
         return f"SELECT {KEY}, commit_ts AS {COMMIT_TS}, image {staged}"
-    yields = "" if rows.batches is None else f", max_by({_YIELDS}, {_AGE}) AS {_YIELDS}"
+    yields = f", max_by({_YIELDS}, {_AGE}) AS {_YIELDS}" if rows.eventual else ""
     return f"""
         SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, {NEWEST_IMAGE} AS image{yields}
         FROM ({_reduced_sql(lake, feed, rows, time_zone)}) GROUP BY {KEY}"""
@@ -173,7 +173,7 @@ def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     mode) the last of each partition, since in a partition changes of one key arrive in commit order. Of one exact
     commit_ts the longest image, as in `NEWEST_IMAGE`."""
     changes = changes_sql(lake, feed, rows, time_zone)
-    if rows.batches is None:
+    if not rows.eventual:
         return changes
     length = f"IF({_EXACT}, coalesce(octet_length(image), -1), -1)"
     order = f"struct(commit_ts, {length}, offset, index, image IS NOT NULL)"
@@ -216,7 +216,7 @@ def _sent_changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) ->
               WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
               AND {commit_ts} <= {rows.through} {arrivals}"""
     within = f"{changes} AND {commit_ts} > {rows.after})"
-    if not rows.replayed or rows.batches is not None:
+    if not rows.replayed or rows.eventual:
         return within
     changes = f"{changes} AND commit_ts > {rows.since}"
     touched = f"SELECT {KEY} FROM ({changes} AND replayed_at IS NOT NULL AND commit_ts <= {rows.after}))"

@@ -71,7 +71,7 @@ def is_stageable(config: GoldConfig, step: Step) -> bool:
     below the segment; the eventual mode, which has an order of its own; rows with texts for bytes, rows that TiDB has
     whole, and tables with ``on_irregular: block``, which may merge only a part of the segment.
     """
-    if not isinstance(step, MergeRows) or not step.groups or step.batches is not None:
+    if not isinstance(step, MergeRows) or not step.groups or step.eventual:
         return False
     return step.wire_keys and not step.replayed and not may_stop(config, step)
 

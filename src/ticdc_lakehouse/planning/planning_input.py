@@ -86,3 +86,8 @@ class PlanningInput:
     """DDLs with an override `skip-ddl`: stable id of the table, and commit_ts."""
     past_ddls: Sequence[DdlEvent] = ()
     """Published DDLs, from the first on at which a table left a name that other rows of the window have."""
+
+    @property
+    def eventual(self) -> bool:
+        """True in mode eventual: new rows and DDLs are those of the new bronze batches, whatever their commit_ts."""
+        return self.batches is not None

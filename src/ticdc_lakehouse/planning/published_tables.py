@@ -64,7 +64,7 @@ def _missed_points(
     mode reads all others again)."""
     if not state.needs_override:
         return
-    is_eventual = inputs.batches is not None
+    is_eventual = inputs.eventual
     groups = [group for group in inputs.window.rows.get(builder.name, ()) if group.last > builder.named_at]
     missed = [g.first for g in groups if (g.first <= builder.mergeable_since if is_eventual else g.replayed)]
     if missed:

@@ -40,7 +40,7 @@ def _late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> 
     """True if rows at or below the applied commit_ts are still to be merged: replayed rows, and in eventual mode all
     late rows. Rows from before the table had its name belong to another table."""
     old = group.first <= builder.complete_through and group.last > builder.named_at and not builder.steps
-    return old and (group.replayed or inputs.batches is not None)
+    return old and (group.replayed or inputs.eventual)
 
 
 def _batches(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> tuple[int, int] | None:
@@ -61,7 +61,7 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
     groups = remaining_groups(inputs, builder, through)
     if builder.definition is None:
         _define_from_wire(inputs, builder, groups)
-    if builder.definition is None and inputs.batches is None and not any(group.whole for group in groups):
+    if builder.definition is None and not inputs.eventual and not any(group.whole for group in groups):
         groups = ()  # deletes of rows that gold never had
     table = _define_with_wire_types(builder, groups)
     misplaced = next(_unmergeable_late_rows(inputs, builder, table, groups), None)
@@ -148,7 +148,7 @@ def _spelling_conflict(inputs: PlanningInput, builder: TablePlanBuilder, groups:
     spellings of two tables interleave."""
     # Eventual mode merges rows from before and after several DDLs together. And where a DDL gave the table its name, a
     # changefeed that is started again may send rows again in the database's spelling of the CREATE.
-    one_database = inputs.batches is not None or builder.named_at > 0
+    one_database = inputs.eventual or builder.named_at > 0
     spans: dict[tuple[str, str], tuple[int, int]] = {}
     for group in groups:
         spelled = group.name.database, group.name.table

@@ -38,6 +38,12 @@ class MergeRows:
     """Folder of files with the rows read whole from TiDB; None if none was read."""
 
     @property
+    def eventual(self) -> bool:
+        """True in mode eventual: the newest change of a key wins whenever it arrives, and deleted rows stay as
+        tombstones."""
+        return self.batches is not None
+
+    @property
     def wire_keys(self) -> bool:
         """True if the rows carry their keys as MySQL's texts; otherwise the keys are built from the definition's
         columns."""

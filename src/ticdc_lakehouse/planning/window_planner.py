@@ -173,7 +173,7 @@ def _old_rows(tables: WindowTables, builder: TablePlanBuilder) -> OldRows:
         policy=config.policy(*builder.name).on_computed_default,
         time_zone=config.time_zone,
         ddl_time_zone=config.ddl_time_zone,
-        none=builder.is_empty and tables.inputs.batches is None,  # in mode eventual earlier rows may come later
+        none=builder.is_empty and not tables.inputs.eventual,  # in mode eventual earlier rows may come later
     )
 
 
@@ -184,11 +184,7 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
     builder = None if statement.by_job and len(named) > 1 else last_recoverable(named)
     if builder is not None and not tables.is_new(ddl):
         tables.forget_rows(builder)
-    existing = tables.builders.named(statement.to)
-    if existing is not None and existing is not builder:
-        if existing.includes(ddl) or not tables.replace_existing(ddl, existing):
-            return
-    elif not tables.is_new(ddl):
+    if not _frees_name(tables, ddl, statement.to, restored=builder):
         return
     tables.forget_recoverable(builder)
     if builder is not None and builder.dropped_at is not None:
@@ -198,7 +194,7 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
         return
     is_same = builder is not None and builder.name == statement.to
     name = builder.name if builder is not None and is_same else tables.builders.spelled(statement.to)
-    if builder is None or builder.definition is None or tables.inputs.batches is not None:
+    if builder is None or builder.definition is None or tables.inputs.eventual:
         stop = unsupported(ddl, "the rows of the restored table are unknown")
         tables.block_named(ddl, (name,), stop)
         return
@@ -210,6 +206,15 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
         return
     tables.builders.rename(builder, name)
     builder.restore(ddl, lake_name)
+
+
+def _frees_name(tables: WindowTables, ddl: DdlEvent, name: TableName, *, restored: TablePlanBuilder | None) -> bool:
+    """True if a restored table can have this name: no other table has it, or the one that has it is replaced. False
+    also if the DDL is applied already."""
+    existing = tables.builders.named(name)
+    if existing is None or existing is restored:
+        return tables.is_new(ddl)
+    return not existing.includes(ddl) and tables.replace_existing(ddl, existing)
 
 
 def _rename(tables: WindowTables, ddl: DdlEvent, statement: RenameTables) -> None:
@@ -286,7 +291,7 @@ def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition)
     names = statement.partitioned, statement.plain
     if _blocks_ambiguous_exchange(tables, ddl, statement):
         return
-    if tables.inputs.batches is not None:
+    if tables.inputs.eventual:
         reason = "gold mode eventual keeps deleted rows, whose partition is unknown"
         tables.block_named(ddl, names, unsupported(ddl, reason))
         return

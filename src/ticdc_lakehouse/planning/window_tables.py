@@ -106,13 +106,13 @@ class WindowTables:
         """True if rows of this name up to a first one are of another table, which had the name before. (In eventual
         mode earlier rows of this one may arrive later.)"""
         earlier = any(group.first < first for group in self.inputs.window.rows[name])
-        return self.inputs.batches is None and (earlier or bool(self.inputs.naming.ids_named(name)))
+        return not self.inputs.eventual and (earlier or bool(self.inputs.naming.ids_named(name)))
 
     def _end_kept(self, name: TableName, first: int) -> None:
         """Ends a dropped table that gold keeps (``on_drop: keep``) where rows of its name arrive after the DROP: they
         are not rows of the table that gold shows. In eventual mode rows may be in any order."""
         kept = self.builders.named(name)
-        if self.inputs.batches is None and kept is not None and kept.dropped_at is not None and first > kept.dropped_at:
+        if not self.inputs.eventual and kept is not None and kept.dropped_at is not None and first > kept.dropped_at:
             kept.stop = None
             self.builders.remove(kept)
             self.keep_recoverable(kept)
@@ -121,7 +121,7 @@ class WindowTables:
         """Blocks the last table that left this name, and adds one that is blocked for its rows from ``first`` on, if
         the RENAME does not name the database and no later DDL gives the name to another table: TiDB renamed a table of
         another database. False if rows may have this name. In mode eventual the DDL may arrive later."""
-        left = self.inputs.naming.left_name(name, first) if self.inputs.batches is None else None
+        left = self.inputs.naming.left_name(name, first) if not self.inputs.eventual else None
         if left is None or not self.inputs.config.matches(*name):
             return False
         renamed_at, stable_id = left
@@ -145,7 +145,7 @@ class WindowTables:
     def keeps_name(self, name: TableName, ddl: DdlEvent) -> bool:
         """True if rows show that a table kept its name at a RENAME that may be of another one: they follow it, and no
         DDL in between gives the name to a table. In mode eventual such a DDL may arrive later."""
-        rows = self.inputs.window.rows.get(name, ()) if self.inputs.batches is None else ()
+        rows = self.inputs.window.rows.get(name, ()) if not self.inputs.eventual else ()
         first = min((group.first for group in rows if group.first > ddl.commit_ts), default=None)
         if first is None or recoverable_of(self.recoverable, name):
             return False
@@ -170,7 +170,7 @@ class WindowTables:
         if first > self.inputs.before.tso:
             return False
         groups = [group for group in self.inputs.window.rows[name] if group.first <= first]
-        if self.inputs.batches is None and not any(group.replayed for group in groups):
+        if not self.inputs.eventual and not any(group.replayed for group in groups):
             return True
         of_first = [group for group in groups if group.first == first]
         is_new = any(group.replayed for group in of_first)
@@ -300,7 +300,7 @@ class WindowTables:
         """Keeps a dropped table as recoverable, once: windows apply the same DDL again while a table is blocked before
         it. Once that one has caught up, its rows are known. In eventual mode no table is recoverable, because its rows
         at the DROP are unknown."""
-        if self.inputs.batches is not None:
+        if self.inputs.eventual:
             return
         dropped = ended.name, ended.dropped_at
         if dropped not in self._kept_recoverable:
