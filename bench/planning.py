@@ -115,9 +115,9 @@ def _plan(case: Case, before: Published, known: dict[str, Definition]) -> None:
         PlanningInput(
             config=GoldConfig(feed="f", time_zone="UTC"),
             before=before,
-            known=known,
+            definitions=known,
             window=Window(rows=rows, ddls=ddls, replays_seen=None, row_changes=0),
-            blocking_points={},
+            quarantine_points={},
             tso=end,
             naming=Naming(feed="f", history=list),
         )

@@ -69,16 +69,16 @@ def planning_input(
     ddls: tuple[DdlEvent, ...] = (),
     known: Definition | None = None,
     state: TableState | None = None,
-    hold: BlockingPoint | None = None,
+    quarantined: BlockingPoint | None = None,
     config: GoldConfig | None = None,
 ) -> PlanningInput:
     """The window (10, 20] of one table."""
     return PlanningInput(
         config=config or GoldConfig(feed="f", time_zone="UTC"),
         before=Published(tso=10, batch=3, tables={} if state is None else {NAME: state}),
-        known={} if known is None else {DATA: known},
+        definitions={} if known is None else {DATA: known},
         window=Window(rows={NAME: groups} if groups else {}, ddls=ddls, replays_seen=None, row_changes=0),
-        blocking_points={} if hold is None else {NAME: hold},
+        quarantine_points={} if quarantined is None else {NAME: quarantined},
         tso=20,
         naming=Naming(feed="f", history=list),
     )
@@ -105,8 +105,10 @@ def after_window(now: PlanningInput, tso: int) -> PlanningInput:
         for p in made
         if p.state
     }
-    known = {p.definition.stable_id: p.definition for p in made if p.definition}
-    return replace(now, before=Published(tso=now.tso, tables=tables), known=known, blocking_points={}, tso=tso)
+    definitions = {p.definition.stable_id: p.definition for p in made if p.definition}
+    return replace(
+        now, before=Published(tso=now.tso, tables=tables), definitions=definitions, quarantine_points={}, tso=tso
+    )
 
 
 def check_stop(made: TablePlan, through: int, reason: str | None) -> None:

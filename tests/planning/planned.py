@@ -30,7 +30,7 @@ class Planner:
 
     stream: RecordedStream
     before: Published = field(default_factory=Published)
-    known: dict[str, Definition] = field(default_factory=dict)
+    definitions: dict[str, Definition] = field(default_factory=dict)
     taken: list[NameInUse] = field(default_factory=list)
     rows: list[RowChange] = field(default_factory=list)
     ddls: list[DdlEvent] = field(default_factory=list)
@@ -76,9 +76,9 @@ class Planner:
         now = PlanningInput(
             config=self.config,
             before=self.before,
-            known=self.known,
+            definitions=self.definitions,
             window=self._window(tso),
-            blocking_points={},
+            quarantine_points={},
             tso=tso,
             naming=Naming(feed="f", history=partial(list, self.taken)),
             batches=(-1, 0) if eventual else None,
@@ -97,7 +97,7 @@ class Planner:
 
     def _publish(self, plan: TablePlan) -> TableState:
         for found in plan.new_definitions:
-            self.known[found.stable_id] = found
+            self.definitions[found.stable_id] = found
             self.taken.append(
                 NameInUse(
                     feed="f",

@@ -126,7 +126,7 @@ class RowPlanner(Planner):
     def differences_of(self, name: TableName, answer: Mapping[str, Any]) -> Iterator[str]:
         """The same of one table."""
         state = self.before.tables[name]
-        definition = self.known.get(state.stable_id)
+        definition = self.definitions.get(state.stable_id)
         if state.stop is not None or definition is None or state.stable_id in self.untraced:
             return
         names = [column["name"] for column in answer["columns"]]

@@ -28,17 +28,17 @@ STOPS = {
     "nothing in the way": (planning_input(ROWS, known=KNOWN, state=STATE), 20, None),
     "a new table, from the wire": (planning_input(ROWS), 20, None),
     "a message in quarantine": (
-        planning_input(ROWS, known=KNOWN, state=STATE, hold=quarantined(12)),
+        planning_input(ROWS, known=KNOWN, state=STATE, quarantined=quarantined(12)),
         12,
         "in quarantine",
     ),
     "a message in quarantine before everything": (
-        planning_input(ROWS, known=KNOWN, state=STATE, hold=quarantined(0)),
+        planning_input(ROWS, known=KNOWN, state=STATE, quarantined=quarantined(0)),
         10,
         "in quarantine",
     ),
     "a message in quarantine beyond the window": (
-        planning_input(ROWS, known=KNOWN, state=STATE, hold=quarantined(20)),
+        planning_input(ROWS, known=KNOWN, state=STATE, quarantined=quarantined(20)),
         20,
         None,
     ),
@@ -112,7 +112,7 @@ STOPS = {
         "rows lack columns of the table's definition: w",
     ),
     "a hold before a DDL": (
-        planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), hold=quarantined(12)),
+        planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), quarantined=quarantined(12)),
         12,
         "in quarantine",
     ),

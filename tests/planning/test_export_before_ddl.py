@@ -49,9 +49,9 @@ def exported(ddl: DdlEvent, *rows: RowGroup, origin: Origin = Origin.EXPORT, sql
             tso=EXPORTED_AT,
             tables={NAME: TableState(lake_name="f_d_t", stable_id=DATA, version=1, applied_tso=EXPORTED_AT)},
         ),
-        known={DATA: definition},
+        definitions={DATA: definition},
         window=Window(rows={NAME: rows} if rows else {}, ddls=(ddl,), replays_seen=None, row_changes=0),
-        blocking_points={},
+        quarantine_points={},
         tso=LATER + 1,
         naming=Naming(feed="f", history=list),
     )
@@ -150,10 +150,12 @@ def test_rows_are_not_exchanged_twice() -> None:
         )
         now = exported(ddl)
         other = replace(
-            now.known[DATA], table=replace(now.known[DATA].table, table="u", partitioning=None), stable_id="u"
+            now.definitions[DATA],
+            table=replace(now.definitions[DATA].table, table="u", partitioning=None),
+            stable_id="u",
         )
         tables = {**now.before.tables, U: replace(now.before.tables[NAME], stable_id="u")}
-        now = replace(now, before=replace(now.before, tables=tables), known={**now.known, "u": other})
+        now = replace(now, before=replace(now.before, tables=tables), definitions={**now.definitions, "u": other})
         stops = [plan.stop for plan in plan_tables(now).tables]
         assert [stop is not None and "may have rows from after it" in stop.detail for stop in stops] == [blocked] * 2
 

@@ -42,7 +42,7 @@ from ticdc_lakehouse.schema.names import TableName
 
 
 def late(now: PlanningInput, tso: int) -> PlanningInput:
-    return replace(now, late={NAME: late_point(tso)})
+    return replace(now, late_points={NAME: late_point(tso)})
 
 
 def test_late_rows_block_their_table_before_them() -> None:
@@ -108,12 +108,12 @@ def test_a_late_table_is_dropped_and_renamed_as_any() -> None:
 
 def test_a_table_that_was_renamed_while_it_was_blocked_goes_on_from_its_old_name() -> None:
     rename = ddl(16, "RENAME TABLE t TO u")
-    held = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(rename,), hold=quarantined(12))
+    held = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(rename,), quarantined=quarantined(12))
     (stopped,) = plan_tables(held).tables
     assert (stopped.name, stopped.through, block_reason(stopped)) == (U, 12, "in quarantine")
     state = replace(STATE, lake_name=stopped.lake_name, applied_tso=12, stop=quarantined(12).stop)
     (made,) = plan_tables(
-        replace(held, before=Published(tso=20, tables={stopped.name: state}), blocking_points={})
+        replace(held, before=Published(tso=20, tables={stopped.name: state}), quarantine_points={})
     ).tables
     assert (made.name, block_reason(made), steps(made)) == (U, None, [("M", 16), ("M", 20)])
 
@@ -132,7 +132,7 @@ def lagging(name: TableName, other: TableName, *ddls: DdlEvent) -> PlanningInput
     return replace(
         now,
         before=replace(now.before, tables={other: replace(STATE, lake_name="f_other", stable_id="other"), name: old}),
-        known={DATA: KNOWN, "other": new},
+        definitions={DATA: KNOWN, "other": new},
         window=replace(now.window, rows=rows),
     )
 
@@ -258,7 +258,7 @@ def test_all_batches_are_read_for_what_may_be_in_older_ones() -> None:
 def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
     now = arriving(OLD)
     renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)
-    now = replace(now, before=replace(now.before, tables={U: STATE}), known={DATA: renamed})
+    now = replace(now, before=replace(now.before, tables={U: STATE}), definitions={DATA: renamed})
     now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
     (made,) = plan_tables(now).tables
     assert (made.name, needs_override(made)) == (U, True)
@@ -271,7 +271,7 @@ def swapped(*groups: RowGroup, stop: StopReason | None = None) -> PlanningInput:
     other = replace(KNOWN, stable_id="other", origin=Origin.FILE, commit_ts=8, named_at=8)
     now = planning_input(*groups, known=KNOWN)
     tables = {NAME: replace(STATE, lake_name="f_other", stable_id="other"), U: replace(STATE, stop=stop)}
-    now = replace(now, before=replace(now.before, tables=tables), known={DATA: former, "other": other})
+    now = replace(now, before=replace(now.before, tables=tables), definitions={DATA: former, "other": other})
     now.naming.history = lambda: [
         NameInUse(feed="f", table=name, lake_name=f"f_d_{name.table}", stable_id=data, named_at=named_at)
         for name, data, named_at in ((NAME, DATA, 0), (U, "other", 0), (NAME, "other", 8), (U, DATA, 8))
@@ -345,14 +345,14 @@ def test_a_dropped_table_does_not_come_back_without_rows_that_came_late() -> Non
     window = replace(now.window, ddls=(ddl(16, "RECOVER TABLE t"),))
     now = replace(now, before=replace(now.before, tables={}, recoverable=(dropped,)), window=window)
     assert "the rows of the restored table are unknown" in (block_reason(plan(now)) or "")
-    assert block_reason(plan(replace(now, late={}))) is None
+    assert block_reason(plan(replace(now, late_points={}))) is None
 
 
 def test_a_table_that_lags_behind_takes_late_rows_of_its_name_itself() -> None:
     """And not those of a table that had its name since."""
     now = swapped(replace(REPLAYED, first=7, last=7))
     behind = replace(STATE, applied_tso=6, stop=quarantined(6).stop)
-    now = replace(now, before=replace(now.before, tables={U: behind}), known={DATA: KNOWN})
+    now = replace(now, before=replace(now.before, tables={U: behind}), definitions={DATA: KNOWN})
     assert block_reason(plan(now)) is None
     named = [
         NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=data, named_at=at)
@@ -361,7 +361,7 @@ def test_a_table_that_lags_behind_takes_late_rows_of_its_name_itself() -> None:
     now = replace(now, naming=Naming(feed="f", history=lambda: named))
     other = replace(KNOWN, table=replace(KNOWN.table, table="w"), stable_id="other", named_at=8)
     tables = {U: behind, W: replace(STATE, lake_name="f_d_w", stable_id="other")}
-    now = replace(now, before=replace(now.before, tables=tables), known={DATA: KNOWN, "other": other})
+    now = replace(now, before=replace(now.before, tables=tables), definitions={DATA: KNOWN, "other": other})
     assert "under the name that it had before, d.t" in (block_reason(plan(now, W)) or "")
     late_rows = late(replace(now, window=replace(now.window, rows={})), 7)
     assert "under the name that it had before, d.t" in (block_reason(plan(late_rows, W)) or "")
@@ -399,7 +399,7 @@ def test_a_table_that_waits_for_an_override_tells_of_rows_under_its_former_name(
 def test_a_table_that_has_its_first_name_again_lacks_rows_of_before_itself() -> None:
     now = swapped(REPLAYED)
     back = replace(KNOWN, origin=Origin.FILE, commit_ts=8, named_at=8)
-    now = replace(now, before=replace(now.before, tables={NAME: STATE}), known={DATA: back})
+    now = replace(now, before=replace(now.before, tables={NAME: STATE}), definitions={DATA: back})
     assert "under the name that it had before, d.t" in (block_reason(plan(now)) or "")
 
 
@@ -455,7 +455,7 @@ def test_a_table_that_a_late_ddl_makes_takes_the_rows_that_came_before_it() -> N
 
 
 def coming_late(commit_ts: int, query: str, name: str = "t") -> DdlEvent:
-    return replace(ddl(commit_ts, query, name), late=True)
+    return replace(ddl(commit_ts, query, name), out_of_order=True)
 
 
 def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> None:
@@ -467,7 +467,7 @@ def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> N
     rows = arriving(OLD, replace(WIDER, first=9, last=9), WIDER, ddls=(add,))
     made = plan(rows)
     assert (block_reason(made), steps(made)) == (None, [("M", 8), ("A", 8), ("M", 20)])
-    again = plan(arriving(WIDER, ddls=(replace(add, late=False),)))
+    again = plan(arriving(WIDER, ddls=(replace(add, out_of_order=False),)))
     assert "lacks: w" in (block_reason(again) or "")
 
 

@@ -56,7 +56,7 @@ def test_swapped_names_are_swapped_once(commit_ts: int) -> None:
     other = replace(definition(), table=replace(table(), table="u"), lake_name="f_d_u", stable_id="f_d_u__data")
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
     before = replace(now.before, tables={NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id="f_d_u__data")})
-    now = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
+    now = replace(now, before=before, definitions={DATA: KNOWN, "f_d_u__data": other})
     assert {p.name: p.state.stable_id for p in plan_tables(now).tables if p.state} == {
         NAME: "f_d_u__data",
         U: DATA,
@@ -67,7 +67,7 @@ def test_swapped_names_are_swapped_once(commit_ts: int) -> None:
         if p.state
     }
     found = {p.definition.stable_id: p.definition for p in plan_tables(now).tables if p.definition}
-    again = replace(now, before=Published(tso=20, tables=seen), known=found, tso=30)
+    again = replace(now, before=Published(tso=20, tables=seen), definitions=found, tso=30)
     assert {p.name: p.state.stable_id for p in plan_tables(again).tables if p.state} == {
         NAME: "f_d_u__data",
         U: DATA,
@@ -80,9 +80,9 @@ def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
     other = replace(definition(), table=replace(table(), table="u"), lake_name="f_d_u", stable_id="f_d_u__data")
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls[:1])
     before = replace(now.before, tables={NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id="f_d_u__data")})
-    first = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
+    first = replace(now, before=before, definitions={DATA: KNOWN, "f_d_u__data": other})
     second = replace(after_window(first, 30), window=replace(now.window, ddls=ddls))
-    blocked = replace(second, blocking_points={TableName("d", "tmp"): quarantined(19)})
+    blocked = replace(second, quarantine_points={TableName("d", "tmp"): quarantined(19)})
     third = replace(after_window(blocked, 40), window=second.window)
     for last in (second, third):
         assert {p.name: p.state.stable_id for p in plan_tables(last).tables if p.state} == {
@@ -193,7 +193,7 @@ def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arr
     tables = {NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id=other.stable_id)}
     now = replace(
         now,
-        known={DATA: KNOWN, other.stable_id: other},
+        definitions={DATA: KNOWN, other.stable_id: other},
         before=replace(now.before, tables=tables),
         window=replace(now.window, ddls=ddls),
     )
@@ -227,7 +227,7 @@ def swapped(*ddls: DdlEvent, tso: int = 20) -> PlanningInput:
     )
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
     before = replace(now.before, tables={NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id=other.stable_id)})
-    return replace(now, known={DATA: KNOWN, other.stable_id: other}, before=before, tso=tso)
+    return replace(now, definitions={DATA: KNOWN, other.stable_id: other}, before=before, tso=tso)
 
 
 @pytest.mark.parametrize("first_sent", [0, 1, 2, 3])

@@ -179,7 +179,7 @@ def loaded(*groups: RowGroup) -> PlanningInput:
     return replace(
         now,
         before=replace(now.before, tables=tables),
-        known={**now.known, "x": exported},
+        definitions={**now.definitions, "x": exported},
         window=replace(now.window, ddls=(rename,)),
     )
 
@@ -238,7 +238,7 @@ def exchanged(plain: TableName, *ddls: DdlEvent) -> PlanningInput:
     exchange = ddl(16, f"ALTER TABLE t EXCHANGE PARTITION p WITH TABLE {'.'.join(plain)}", *reversed(plain))
     now = planning_input(ROWS, known=PARTED, state=STATE, ddls=(*ddls, exchange))
     before = replace(now.before, tables={NAME: STATE, plain: other})
-    return replace(now, before=before, known={DATA: PARTED, "plain": known})
+    return replace(now, before=before, definitions={DATA: PARTED, "plain": known})
 
 
 def test_the_one_table_of_that_name_in_the_database_of_the_other_exchanges_its_rows() -> None:

@@ -70,7 +70,7 @@ def test_table_that_is_blocked_before_an_index_without_a_name_does_not_have_it_y
     keys = (Key(name="PRIMARY", columns=("id",)),)
     known = replace(KNOWN, table=replace(table(), keys=keys))
     now = planning_input(ROWS, known=known, state=STATE, ddls=(ddl(15, f"ALTER TABLE t ADD {index}"),))
-    blocked = plan(replace(now, blocking_points={NAME: quarantined(12)}))
+    blocked = plan(replace(now, quarantine_points={NAME: quarantined(12)}))
     assert (blocked.through, blocked.new_definitions) == (12, ())
     made = plan(now)
     assert made.definition is not None
@@ -95,7 +95,9 @@ def test_one_text_changes_a_table_several_times(query: str, name: str, commit_ts
     assert (made.name, block_reason(made), made.definition and made.definition.table.table) == (("d", name), None, name)
     assert made.definition is not None
     state = replace(STATE, lake_name=made.lake_name, applied_tso=20, ddls=made.ddls)
-    again = replace(now, before=Published(tso=20, tables={made.name: state}), known={DATA: made.definition}, tso=30)
+    again = replace(
+        now, before=Published(tso=20, tables={made.name: state}), definitions={DATA: made.definition}, tso=30
+    )
     (unchanged,) = plan_tables(again).tables
     assert (unchanged.name, block_reason(unchanged), unchanged.definition) == (made.name, None, made.definition)
 
@@ -127,7 +129,7 @@ def test_rows_are_merged_unless_a_quarantined_message_blocks_them() -> None:
 
     assert merged(planning_input(ROWS, known=KNOWN, state=STATE)) == 1
     assert merged(planning_input(known=KNOWN, state=STATE)) == 0
-    assert merged(planning_input(ROWS, known=KNOWN, state=STATE, hold=quarantined(14))) == 0
+    assert merged(planning_input(ROWS, known=KNOWN, state=STATE, quarantined=quarantined(14))) == 0
     assert merged(planning_input(replace(ROWS, first=5, replayed=True), known=KNOWN, state=STATE)) == 1
 
 
@@ -166,7 +168,7 @@ def test_a_row_that_the_table_has_yet_to_take_is_not_late() -> None:
     lagging = replace(STATE, applied_tso=4)
     row = replace(ROWS, first=5, last=19)
     now = planning_input(row, known=KNOWN, state=lagging)
-    made = plan(replace(now, late={NAME: late_point(7)}))
+    made = plan(replace(now, late_points={NAME: late_point(7)}))
     assert (block_reason(made), made.through, steps(made)) == (None, 20, [("M", 20)])
-    made = plan(replace(now, late={NAME: late_point(3)}))
+    made = plan(replace(now, late_points={NAME: late_point(3)}))
     assert (block_reason(made), made.through, needs_override(made)) == ("came late", 3, True)

@@ -258,7 +258,7 @@ def test_a_change_of_a_type_that_messages_do_not_declare_cannot_be_skipped(
 
 def test_a_table_that_is_blocked_before_a_skipped_ddl_keeps_its_definition() -> None:
     query = f"ALTER TABLE t DROP PRIMARY KEY, {STORED}"
-    now = planning_input(known=KNOWN, state=STATE, ddls=(ddl(14, query),), hold=quarantined(12))
+    now = planning_input(known=KNOWN, state=STATE, ddls=(ddl(14, query),), quarantined=quarantined(12))
     made = plan(replace(now, skipped=frozenset({(DATA, 14)})))
     assert (made.through, made.definition) == (12, KNOWN)
 
@@ -268,7 +268,9 @@ def test_rename_to_an_existing_name_blocks_both_tables_until_it_is_skipped() -> 
     renamed = ddl(14, "RENAME TABLE u TO t", None)
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(renamed,))
     tables = {**now.before.tables, U: replace(STATE, lake_name=other.lake_name, stable_id=other.stable_id)}
-    now = replace(now, before=replace(now.before, tables=tables), known={**now.known, other.stable_id: other})
+    now = replace(
+        now, before=replace(now.before, tables=tables), definitions={**now.definitions, other.stable_id: other}
+    )
     stopped = {
         made.name[1]: (made.through, needs_override(made), block_reason(made) or "") for made in plan_tables(now).tables
     }

@@ -44,15 +44,16 @@ class ArrivalPlanner(ScriptPlanner):
         self.batches.append(batch)
         number, tso = len(self.batches) - 1, max([self.before.tso, *map(_commit_ts, batch)])
         now = PlanningInput(
-            config=CONFIG, before=self.before, known=self.known, window=self._arrived(batch), blocking_points={},
-            tso=tso, naming=Naming(feed="f", history=partial(list, self.taken)), batches=(number - 1, number),
+            config=CONFIG, before=self.before, definitions=self.definitions, window=self._arrived(batch),
+            quarantine_points={}, tso=tso,
+            naming=Naming(feed="f", history=partial(list, self.taken)), batches=(number - 1, number),
         )  # fmt: skip
         plan = plan_tables(now)
         for each in plan.tables:
             self._merge(each)
         tables = {each.name: self._publish(each) for each in plan.tables}
         kept = {state.stable_id for state in tables.values()}
-        definitions = {data: definition for data, definition in self.known.items() if data in kept}
+        definitions = {data: definition for data, definition in self.definitions.items() if data in kept}
         self.before = Published(tso=tso, batch=number, tables=tables, definitions=definitions)
 
     def _arrived(self, batch: Sequence[Arrival]) -> Window:

@@ -37,11 +37,11 @@ class OverriddenPlanner(ScriptPlanner):
 
     def play(self, tso: int, ddls: list[DdlEvent]) -> None:
         stop = StopReason(kind=StopKind.QUARANTINED, detail="in quarantine")
-        self.blocking_points = {}
+        self.quarantine_points = {}
         for row in self.quarantine:
             if commit_order(row) <= tso:
                 point = BlockingPoint(tso=commit_order(row) - 1, stop=stop)
-                self.blocking_points.setdefault(TableName(str(row.database), str(row.table)), point)
+                self.quarantine_points.setdefault(TableName(str(row.database), str(row.table)), point)
         super().play(tso, ddls)
 
     def replay(self, some: Callable[[], bool], end: int) -> None:
@@ -74,7 +74,7 @@ class OverriddenPlanner(ScriptPlanner):
         for name, state in self.before.tables.items():
             if state.stable_id:
                 held = (
-                    [column.name for column in self.known[state.stable_id].table.columns],
+                    [column.name for column in self.definitions[state.stable_id].table.columns],
                     self.merged[state.stable_id],
                 )
                 assert held in [(t.columns, t.rows) for t in versions(script, tables[name.table], state)], (end, name)

@@ -49,11 +49,11 @@ class LatePlanner(OverriddenPlanner):
                 TableName(str(row.database), str(row.table)),
                 BlockingPoint(tso=commit_order(row) - 1, stop=LATE),
             )
-            self.late[name] = min(self.late.get(name, point), point, key=lambda each: each.tso)
+            self.late_points[name] = min(self.late_points.get(name, point), point, key=lambda each: each.tso)
 
     def play(self, tso: int, ddls: list[DdlEvent]) -> None:
         super().play(tso, ddls)
-        self.fresh, self.late = [], {}
+        self.fresh, self.late_points = [], {}
         states = self.before.tables.values()
         self.late_tables |= {
             each.stable_id for each in states if each.stop is not None and each.stop.kind is StopKind.LATE_ROWS

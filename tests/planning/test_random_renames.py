@@ -47,13 +47,13 @@ def chain(random: Random) -> tuple[list[DdlEvent], dict[str, str]]:
 def before() -> PlanningInput:
     now = planning_input()
     tables = {TableName("d", name): replace(STATE, lake_name=f"f_d_{name}", stable_id=name) for name in NAMES}
-    known = {
+    definitions = {
         name: replace(
             KNOWN, table=table(f"CREATE TABLE d.{name} (id INT KEY)"), lake_name=f"f_d_{name}", stable_id=name
         )
         for name in NAMES
     }
-    return replace(now, known=known, before=replace(now.before, tables=tables))
+    return replace(now, definitions=definitions, before=replace(now.before, tables=tables))
 
 
 def with_ddls(now: PlanningInput, ddls: Sequence[DdlEvent]) -> PlanningInput:

@@ -25,11 +25,11 @@ class ScriptPlanner(Planner):
     """Plans a script's windows, and does with row numbers what gold does with rows."""
 
     def __init__(self, script: Script) -> None:
-        self.before, self.known, self.taken = Published(), {}, []
+        self.before, self.definitions, self.taken = Published(), {}, []
         self.rows, self.ddls, self.fresh = script.rows, [], []
         self.merged: dict[str, set[int]] = defaultdict(set)
-        self.blocking_points: dict[TableName, BlockingPoint] = {}
-        self.late: dict[TableName, BlockingPoint] = {}
+        self.quarantine_points: dict[TableName, BlockingPoint] = {}
+        self.late_points: dict[TableName, BlockingPoint] = {}
 
     @property
     def skipped(self) -> frozenset[tuple[str, int]]:
@@ -38,16 +38,16 @@ class ScriptPlanner(Planner):
     def play(self, tso: int, ddls: list[DdlEvent]) -> None:
         self.ddls = ddls
         now = PlanningInput(
-            config=GoldConfig(feed="f", time_zone="UTC"), before=self.before, known=self.known,
-            window=self._window(tso), blocking_points=self.blocking_points, tso=tso, skipped=self.skipped,
-            naming=Naming(feed="f", history=partial(list, self.taken)), late=self.late,
+            config=GoldConfig(feed="f", time_zone="UTC"), before=self.before, definitions=self.definitions,
+            window=self._window(tso), quarantine_points=self.quarantine_points, tso=tso, skipped=self.skipped,
+            naming=Naming(feed="f", history=partial(list, self.taken)), late_points=self.late_points,
         )  # fmt: skip
         plan = plan_tables(now)
         for each in (*plan.tables, *plan.recoverable):
             self._merge(each)
         tables = {each.name: self._publish(each) for each in plan.tables}
         recoverable = tuple(map(self._remember, plan.recoverable))
-        self.before = Published(tso=tso, tables=tables, recoverable=recoverable, definitions=dict(self.known))
+        self.before = Published(tso=tso, tables=tables, recoverable=recoverable, definitions=dict(self.definitions))
 
     def _merge(self, plan: TablePlan) -> None:
         for step in plan.steps:
@@ -60,7 +60,7 @@ class ScriptPlanner(Planner):
         """Columns, rows, and why it is blocked."""
         return {
             name.table: (
-                [column.name for column in self.known[state.stable_id].table.columns] if state.stable_id else [],
+                [column.name for column in self.definitions[state.stable_id].table.columns] if state.stable_id else [],
                 self.merged[state.stable_id],
                 str(state.stop or ""),
             )

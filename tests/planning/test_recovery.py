@@ -202,12 +202,12 @@ def test_kept_table_continues_when_it_is_recovered() -> None:
 def test_kept_table_that_was_blocked_at_its_drop_continues_when_it_is_recovered() -> None:
     config = GoldConfig(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
     stopped = planning_input(known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), config=config)
-    stopped = replace(stopped, blocking_points={NAME: quarantined(12)})
+    stopped = replace(stopped, quarantine_points={NAME: quarantined(12)})
     (gone,) = plan_tables(stopped).recoverable
     assert (gone.start, gone.dropped_at) == (None, 16)
     state = replace(STATE, applied_tso=12, stop=plan(stopped).stop)
     unknown = Recoverable(name=NAME, stable_id="", version=-1, dropped_at=16)
-    now = replace(stopped, before=Published(tso=20, tables={NAME: state}, recoverable=(unknown,)), blocking_points={})
+    now = replace(stopped, before=Published(tso=20, tables={NAME: state}, recoverable=(unknown,)), quarantine_points={})
     assert block_reason(plan(replace(now, tso=30))) == "TiDB dropped it at 16 (on_drop: keep)"
     back = replace(now, window=replace(now.window, ddls=(*now.window.ddls, ddl(22, "RECOVER TABLE t"))), tso=30)
     assert (block_reason(plan(back)), plan(back).through) == (None, 30)
@@ -228,7 +228,7 @@ def exchange(sql: str = PARTED, plain: Definition = PLAIN, query: str = EXCHANGE
     return replace(
         now,
         before=replace(now.before, tables={NAME: STATE, U: other}),
-        known={**now.known, plain.stable_id: plain},
+        definitions={**now.definitions, plain.stable_id: plain},
         window=replace(now.window, rows={NAME: (ROWS, replace(ROWS, first=18)), U: (ROWS,)}),
     )
 
@@ -298,7 +298,7 @@ def test_chains_of_exchanges_are_one_group() -> None:
 
 def test_a_table_waits_for_the_other_one_of_its_exchange() -> None:
     """What keeps the other may go away by itself, so the next run tries again."""
-    now = exchange(hold=quarantined(12))
+    now = exchange(quarantined=quarantined(12))
     assert (plan(now).through, block_reason(plan(now))) == (12, "in quarantine")
     waiting = plan(now, U)
     assert (waiting.through, needs_override(waiting)) == (17, False)
@@ -308,7 +308,7 @@ def test_a_table_waits_for_the_other_one_of_its_exchange() -> None:
 def caught_up(*ddls: DdlEvent) -> PlanningInput:
     """The window (20, 30], in which a table that was truncated at 18 while the other was blocked catches up with it."""
     now = exchange()
-    waiting = replace(now.before.tables[U], applied_tso=17, stop=plan(exchange(hold=quarantined(12)), U).stop)
+    waiting = replace(now.before.tables[U], applied_tso=17, stop=plan(exchange(quarantined=quarantined(12)), U).stop)
     tables = {NAME: replace(STATE, applied_tso=12, stop=quarantined(12).stop), U: waiting}
     gone = Recoverable(name=U, stable_id="", version=-1, dropped_at=18)
     window = replace(now.window, ddls=(*now.window.ddls, ddl(18, "TRUNCATE TABLE u", "u"), *ddls))

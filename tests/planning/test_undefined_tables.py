@@ -79,7 +79,7 @@ def test_rows_of_a_reused_name_are_of_the_table_that_had_it(published: bool) -> 
     ddls = RENAME, ddl(16, "RENAME TABLE idle TO t")
     now = window(*(ddls if published else (create, *ddls)), rows=(group(NAME, 15), group(NAME, 18), group(U, 19)))
     if published:
-        now = replace(now, before=replace(now.before, tables={NAME: STATE}), known={DATA: KNOWN})
+        now = replace(now, before=replace(now.before, tables={NAME: STATE}), definitions={DATA: KNOWN})
     assert (merged(plan(now, U)), merged(plan(now))) == ([group(NAME, 15), group(U, 19)], [group(NAME, 18)])
     made = plan(now)
     assert made.definition is not None
@@ -128,7 +128,7 @@ def test_a_primary_key_of_an_unknown_table_shows_that_its_rows_were_not_sent() -
     [
         ddl(14, "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (id)"),
         ddl(14, "ALTER TABLE t ADD UNIQUE KEY (id)"),
-        replace(ddl(14, "ALTER TABLE t ADD PRIMARY KEY (id)"), late=True),
+        replace(ddl(14, "ALTER TABLE t ADD PRIMARY KEY (id)"), out_of_order=True),
         ddl(9, "ALTER TABLE t ADD PRIMARY KEY (id)"),
     ],
 )
@@ -233,7 +233,7 @@ def test_recover_at_the_watermark_restores_no_older_table() -> None:
     older = Recoverable(name=NAME, stable_id=DATA, version=4, dropped_at=5)
     now = window(RECOVER)
     again = following(now, plan(now))
-    again = replace(again, before=replace(again.before, recoverable=(older,)), known={DATA: KNOWN})
+    again = replace(again, before=replace(again.before, recoverable=(older,)), definitions={DATA: KNOWN})
     assert needs_override(plan(again))
     assert [each.dropped_at for each in plan_tables(again).recoverable] == [5]
 
@@ -243,13 +243,13 @@ def test_table_with_unknown_rows_follows_a_swap_that_arrives_in_parts(arrived: i
     swap = [ddl(20, f"RENAME TABLE {old} TO {new}") for old, new in (("t", "tmp"), ("u", "t"), ("tmp", "u"))]
     unknown = published(replace(plan(window(RECOVER)), through=8, ddls=()))
     now = window(*swap[:arrived], tables={NAME: STATE, U: unknown})
-    now = replace(now, known={DATA: KNOWN})
+    now = replace(now, definitions={DATA: KNOWN})
     first = plan_tables(now).tables
     states = {
         each.name: replace(each.state or STATE, applied_tso=each.through, ddls=each.ddls, stop=each.stop)
         for each in first
     }
     known = {DATA: next(each.definition for each in first if each.definition)}
-    second = replace(now, before=Published(tso=20, tables=states), known=known, tso=30)
+    second = replace(now, before=Published(tso=20, tables=states), definitions=known, tso=30)
     second = replace(second, window=replace(second.window, ddls=tuple(swap)))
     assert {each.name: each.definition is None for each in plan_tables(second).tables} == {NAME: True, U: False}

@@ -22,22 +22,22 @@ def publish(
     lake: Lake,
     config: GoldConfig,
     before: Published,
-    now: Published,
+    planned: Published,
     outcomes: Sequence[TableOutcome],
     row_changes: int,
 ) -> Published:
-    """Publishes the state ``now``, then renames live tables and renews the views that must change. Returns what is
+    """Publishes the state ``planned``, then renames live tables and renews the views that must change. Returns what is
     published. A run that dies in between leaves them to `views.finish_publishing`. Raises as `state.commit_window`."""
     new_definitions = [definition for outcome in outcomes for definition in outcome.new_definitions]
-    renames = _renames(before, now, outcomes)
+    renames = _renames(before, planned, outcomes)
     kept = [outcome for outcome in outcomes if outcome.dropped_at is None]
     shown = [o for o in kept if o.new_definitions or _view_changes(before.tables.get(o.name), o.state)]
-    gone = {s.lake_name for s in before.tables.values()} - {s.lake_name for s in now.tables.values()} - {""}
+    gone = {s.lake_name for s in before.tables.values()} - {s.lake_name for s in planned.tables.values()} - {""}
     changes = bool(shown or gone or renames)
     if changes:
         views.mark_stale(lake, config.feed)
-    after = state.commit_window(lake, config.feed, before, now, new_definitions, row_changes)
-    log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
+    after = state.commit_window(lake, config.feed, before, planned, new_definitions, row_changes)
+    log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=planned.tso, row_changes=row_changes)
     tables = [(o.definition.table.named(o.name), o.state) for o in shown if o.definition]
     views.take_names(lake, config, lake.leave_names(Layer.LIVE, renames), tables)
     with ThreadPoolExecutor(_VIEWS_AT_ONCE) as pool:
@@ -47,7 +47,7 @@ def publish(
         irregular.create_view(lake, config, ((o.definition.table.named(o.name), o.state) for o in kept if o.definition))
     views.drop(lake, gone)
     if changes:
-        views.mark_current(lake, config, now.tables)
+        views.mark_current(lake, config, planned.tables)
     return after
 
 
@@ -66,12 +66,12 @@ def publish_versions(
     return after
 
 
-def _renames(before: Published, now: Published, outcomes: Iterable[TableOutcome]) -> dict[str, str]:
+def _renames(before: Published, planned: Published, outcomes: Iterable[TableOutcome]) -> dict[str, str]:
     """Returns the live tables whose names the window changes, each with its new name: those of tables that were renamed
     or dropped, and of those that were made while another table had their name."""
     current = live_names(before.tables.values())
     current |= {outcome.state.stable_id: outcome.live for outcome in outcomes if outcome.state.version >= 0}
-    published = live_names(now.tables.values())
+    published = live_names(planned.tables.values())
     return {name: new for stable_id, name in current.items() if (new := live_name(published, stable_id)) != name}
 
 

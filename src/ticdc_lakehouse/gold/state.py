@@ -147,19 +147,20 @@ def commit_window(
     lake: Lake,
     feed: str,
     before: Published,
-    now: Published,
+    planned: Published,
     new_definitions: Iterable[Definition],
     row_changes: int,
     *,
     run: str | None = None,
 ) -> Published:
-    """Publishes ``now``, the state after ``before``, with ``new_definitions``; returns it as it is read from then on.
+    """Publishes ``planned``, the state after ``before``, with ``new_definitions``. Returns it as it is read from then
+    on.
 
     ``run`` is the identity of what this run wrote beforehand. Raises ConfigError if another run published since
     ``before`` was read.
     """
     identity = Identity(feed, before.number + 1, run or str(uuid4()))
-    after, rows = rows_to_publish(identity, before, now, new_definitions, row_changes)
+    after, rows = rows_to_publish(identity, before, planned, new_definitions, row_changes)
     (window,) = rows.pop(WINDOWS)
     for name, some in rows.items():
         if some:
@@ -169,16 +170,16 @@ def commit_window(
 
 
 def rows_to_publish(
-    identity: Identity, before: Published, now: Published, new_definitions: Iterable[Definition], row_changes: int
+    identity: Identity, before: Published, planned: Published, new_definitions: Iterable[Definition], row_changes: int
 ) -> tuple[Published, dict[str, list[dict[str, object]]]]:
     """Returns the state as it is read once it is published, and the rows of each table that say so."""
     new = [replace(definition, number=identity.number, run=identity.run) for definition in new_definitions]
-    after = replace(now, number=identity.number, definitions=_kept(before, now, new))
+    after = replace(planned, number=identity.number, definitions=_kept(before, planned, new))
     states, changed = _rows_of_states(identity, after), _changed_rows(identity, before, after)
     recent = before.base > 0 and identity.number - before.base < COMPLETE_EVERY
     is_complete = not recent or 2 * len(changed) >= len(states)
     after = replace(after, base=identity.number if is_complete else before.base)
-    topics = {topic: names - before.topics.get(topic, frozenset()) for topic, names in now.topics.items()}
+    topics = {topic: names - before.topics.get(topic, frozenset()) for topic, names in planned.topics.items()}
     return after, {
         TABLE_STATES: [*states.values()] if is_complete else changed,
         DEFINITIONS: [definition_row(identity, place, each) for place, each in enumerate(new)],
@@ -187,41 +188,41 @@ def rows_to_publish(
     }
 
 
-def _kept(before: Published, now: Published, new: Iterable[Definition]) -> dict[str, Definition]:
+def _kept(before: Published, planned: Published, new: Iterable[Definition]) -> dict[str, Definition]:
     """Returns the definitions of the existing tables."""
-    ids = {state.stable_id for state in now.tables.values()} | {gone.stable_id for gone in now.recoverable}
+    ids = {state.stable_id for state in planned.tables.values()} | {gone.stable_id for gone in planned.recoverable}
     newest_definitions = _newest_by_id([*before.definitions.values(), *new])
     return {each: definition for each, definition in newest_definitions.items() if each in ids}
 
 
 def _changed_rows(identity: Identity, before: Published, after: Published) -> list[dict[str, object]]:
     """Returns the rows of the tables that changed, were added or were removed."""
-    rows, known = _rows_of_states(identity, after), _rows_of_states(identity, before)
-    changed = [row for key, row in rows.items() if row != known.get(key)]
-    return [*changed, *(removed_row(identity, *key) for key in known.keys() - rows.keys())]
+    rows, earlier = _rows_of_states(identity, after), _rows_of_states(identity, before)
+    changed = [row for key, row in rows.items() if row != earlier.get(key)]
+    return [*changed, *(removed_row(identity, *key) for key in earlier.keys() - rows.keys())]
 
 
-def _rows_of_states(identity: Identity, now: Published) -> dict[_Key, dict[str, object]]:
+def _rows_of_states(identity: Identity, state: Published) -> dict[_Key, dict[str, object]]:
     rows: dict[_Key, dict[str, object]] = {
-        (name, None): state_row(identity, name, state, now.definitions.get(state.stable_id), now.tso)
-        for name, state in now.tables.items()
+        (name, None): state_row(identity, name, table, state.definitions.get(table.stable_id), state.tso)
+        for name, table in state.tables.items()
     }
-    for gone in now.recoverable:
-        rows[gone.name, gone.dropped_at] = recoverable_row(identity, gone, now.definitions.get(gone.stable_id))
+    for gone in state.recoverable:
+        rows[gone.name, gone.dropped_at] = recoverable_row(identity, gone, state.definitions.get(gone.stable_id))
     return rows
 
 
-def _window_row(identity: Identity, from_tso: int, now: Published, row_changes: int) -> dict[str, object]:
+def _window_row(identity: Identity, from_tso: int, after: Published, row_changes: int) -> dict[str, object]:
     return identity.row(
-        base=now.base,
-        tso=now.tso,
-        time=time_of(now.tso),
-        mode=now.mode.value,
+        base=after.base,
+        tso=after.tso,
+        time=time_of(after.tso),
+        mode=after.mode.value,
         from_tso=from_tso,
-        batch=now.batch,
+        batch=after.batch,
         published_at=datetime.now(UTC),
         row_changes=row_changes,
-        replays_seen=None if now.replays_seen is None else now.replays_seen.astimezone(UTC),
+        replays_seen=None if after.replays_seen is None else after.replays_seen.astimezone(UTC),
         format=FORMAT,
     )
 

@@ -198,26 +198,26 @@ def refresh(lake: Lake, config: GoldConfig) -> None:
     """Makes live tables have the names, and views show the versions, that are published: in a new session, or after a
     run that died. Does so again where another run publishes meanwhile, whose views would be put back."""
     shown = -1
-    while (now := published(lake, config.feed)).number != shown:
-        if not restore_names(lake, config, now):
-            show(lake, config, now)
-        shown = now.number
+    while (current := published(lake, config.feed)).number != shown:
+        if not restore_names(lake, config, current):
+            show(lake, config, current)
+        shown = current.number
 
 
-def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:
+def restore_names(lake: Lake, config: GoldConfig, current: Published) -> bool:
     """Renames live tables to their published names, after a run that died between publishing and renaming. True if any
     had another name: then the views are shown again, too.
 
     The views are still those of before: so all live tables that have another name step aside first.
     """
-    renames = misnamed(lake, config.feed, live_names(now.tables.values()), published_ids(lake, config.feed))
+    renames = misnamed(lake, config.feed, live_names(current.tables.values()), published_ids(lake, config.feed))
     if not renames:
         return False
-    config = replace(config, mode=now.mode)
-    lake.make_schemas(state.lake_name for state in now.tables.values())
-    tables = _with_rows(now)
+    config = replace(config, mode=current.mode)
+    lake.make_schemas(state.lake_name for state in current.tables.values())
+    tables = _with_rows(current)
     take_names(lake, config, lake.step_aside(Layer.LIVE, renames), tables)
-    show(lake, config, now)
+    show(lake, config, current)
     update_comments(lake, config, renames.values(), tables)
     return True
 
@@ -243,30 +243,30 @@ def update_comments(
             live_table.update_comment(lake, config, state.lake_name, table)
 
 
-def _with_rows(now: Published) -> list[tuple[Table, TableState]]:
+def _with_rows(current: Published) -> list[tuple[Table, TableState]]:
     """Returns the published tables that have a live table, as they are named now."""
     return [
-        (now.definitions[state.stable_id].table.named(name), state)
-        for name, state in now.tables.items()
+        (current.definitions[state.stable_id].table.named(name), state)
+        for name, state in current.tables.items()
         if state.version >= 0
     ]
 
 
-def show(lake: Lake, config: GoldConfig, now: Published) -> None:
+def show(lake: Lake, config: GoldConfig, current: Published) -> None:
     """Makes views show what is published, in the mode in which it was, whatever the feed's file says since. Live tables
     must have their published names (`live_table.has_published_names`)."""
-    config = replace(config, mode=now.mode)
-    lake.make_schemas(state.lake_name for state in now.tables.values())
-    shown = _with_rows(now)
+    config = replace(config, mode=current.mode)
+    lake.make_schemas(state.lake_name for state in current.tables.values())
+    shown = _with_rows(current)
     for table, state in shown:
         gold_view(lake, config, table, state)
         silver_view(lake, config, state.lake_name, table)
     irregular.create_view(lake, config, shown)
     ever = names_ever(lake, config.feed)
-    drop(lake, ever - {state.lake_name for state in now.tables.values()})
+    drop(lake, ever - {state.lake_name for state in current.tables.values()})
     if config.views is Views.NONE:
         drop(lake, ever, layers=(Layer.GOLD,))
-    mark_current(lake, config, now.tables)
+    mark_current(lake, config, current.tables)
 
 
 def drop(lake: Lake, names: Collection[str], *, layers: Collection[Layer] = (Layer.GOLD, Layer.SILVER)) -> None:

@@ -45,7 +45,7 @@ class Completeness:
     """What keeps W where it is, None if nothing but the source does."""
     blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that keeps W where it is, None if it is something else."""
-    blocking_points: dict[TableName, BlockingPoint] = field(default_factory=dict)
+    quarantine_points: dict[TableName, BlockingPoint] = field(default_factory=dict)
     """Tables that must stop below W."""
     late_rows: int = 0
     """Row changes that arrived when their commit_ts was published already: duplicates, if TiCDC keeps its promise."""
@@ -113,7 +113,7 @@ def completeness(
         batch=batch,
         waiting_on=_waiting_on(lowest, since.tso, blocked_by, retired) if is_unchanged else gap,
         blocked_by=blocked_by,
-        blocking_points=_blocking_points(lake, feed, since.tso, of_tables),
+        quarantine_points=_quarantine_points(lake, feed, since.tso, of_tables),
         late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
         late_ddls=sum(entry.late_ddls for entry in progress if entry.batch <= batch),
         has_ddls=has_ddls,
@@ -304,7 +304,7 @@ def _waiting_on(
     return f"partition {place} has sent no watermark newer than the published {with_time(since)}; {way_out}"
 
 
-def _blocking_points(
+def _quarantine_points(
     lake: Reader, feed: str, since: int, blocking: list[quarantine.BlockingMessage]
 ) -> dict[TableName, BlockingPoint]:
     """Returns for each table with a quarantined message the highest watermark before that message in its partition."""

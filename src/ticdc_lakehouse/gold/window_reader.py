@@ -38,9 +38,9 @@ def read_window(
     """Returns the window after the published state ``before``, up to ``tso``; tables that lag behind are read from
     where they are blocked. Without ``has_ddls`` it surely has no DDL, and none is looked for."""
     events = events_table.events(lake, feed)
-    past = () if replays_through is None else tuple(before.definitions.values())
-    new = F.col("commit_ts") > before.tso
-    return _window(events, before, tso, new, replays_through, has_ddls=has_ddls, past=past)
+    past_definitions = () if replays_through is None else tuple(before.definitions.values())
+    is_new = F.col("commit_ts") > before.tso
+    return _window(events, before, tso, is_new, replays_through, has_ddls=has_ddls, past_definitions=past_definitions)
 
 
 def read_arrivals(
@@ -56,9 +56,11 @@ def read_arrivals(
     their commit_ts. Rows are also split at the DDLs that the published definitions come from."""
     events = lake.spark.sql(events_table.ordered_sql(lake, feed)).where(F.col("batch") <= batch)
     arrived, repeated = _with_repeated(events.withColumn("commit_ts", F.col("commit_order")), before)
-    new = (F.col("batch") > before.batch) & ~repeated
-    past = tuple(before.definitions.values())
-    return _window(arrived, before, tso, new, replays_through, past=past, seen=before.batch)
+    is_new = (F.col("batch") > before.batch) & ~repeated
+    past_definitions = tuple(before.definitions.values())
+    return _window(
+        arrived, before, tso, is_new, replays_through, past_definitions=past_definitions, seen_batch=before.batch
+    )
 
 
 def _with_repeated(events: DataFrame, before: Published) -> tuple[DataFrame, SparkColumn]:
@@ -79,31 +81,32 @@ def _window(
     events: DataFrame,
     before: Published,
     tso: int,
-    new: SparkColumn,
+    is_new: SparkColumn,
     replays_through: datetime | None,
     *,
     has_ddls: bool = True,
-    past: Sequence[Definition] = (),
-    seen: int | None = None,
+    past_definitions: Sequence[Definition] = (),
+    seen_batch: int | None = None,
 ) -> Window:
-    """Returns the window of these events. ``seen`` is the bronze batch after which a DDL is new, whatever its
+    """Returns the window of these events. ``seen_batch`` is the bronze batch after which a DDL is new, whatever its
     commit_ts."""
     replays = _replays(before, replays_through)
-    due = (F.col("commit_ts") >= first_unapplied(before)) | replays
+    may_be_unapplied = (F.col("commit_ts") >= first_unapplied(before)) | replays
     ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
-    ddl_rows = _ddl_rows(ddls.where(due if seen is None else due | new)) if has_ddls else []
-    new_below = _new_below(ddls, ddl_rows, before.tso, replays, seen)
-    found = tuple(_ddl_event(row, new_below, is_arrival=seen is not None) for row in ddl_rows)
-    again = unapplied_after(found, before, in_any_order=seen is not None)
-    unapplied = new | _after([*again, *_changed_below(found, before)]) | replays
+    wanted = may_be_unapplied if seen_batch is None else may_be_unapplied | is_new
+    ddl_rows = _ddl_rows(ddls.where(wanted)) if has_ddls else []
+    new_below = _new_below(ddls, ddl_rows, before.tso, replays, seen_batch)
+    ddl_events = tuple(_ddl_event(row, new_below, is_arrival=seen_batch is not None) for row in ddl_rows)
+    reread_after = unapplied_after(ddl_events, before, in_any_order=seen_batch is not None)
+    unapplied = is_new | _after([*reread_after, *_changed_below(ddl_events, before)]) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
-    groups = _grouped_rows(events.where(rows), barriers(found, before, past), replays)
+    groups = _grouped_rows(events.where(rows), barriers(ddl_events, before, past_definitions), replays)
     return Window(
         rows=_by_table(groups),
-        ddls=found,
+        ddls=ddl_events,
         replays_seen=replays_through or before.replays_seen,
         row_changes=sum(row["rows"] for row in groups),
-        topics=_topics(groups, ddl_rows, found),
+        topics=_topics(groups, ddl_rows, ddl_events),
     )
 
 
@@ -128,10 +131,10 @@ def _replays(before: Published, through: datetime | None) -> SparkColumn:
     return F.expr(f"({replayed_since(before)}) AND replayed_at <= {time_literal(through)}")
 
 
-def _after(again: Iterable[tuple[TableName, int]]) -> SparkColumn:
+def _after(reread_after: Iterable[tuple[TableName, int]]) -> SparkColumn:
     """Returns a condition: true for rows of these names with a commit_ts above the one beside the name."""
     condition = F.lit(False)
-    for name, commit_ts in again:
+    for name, commit_ts in reread_after:
         condition = condition | (F.expr(is_table_sql(name)) & (F.col("commit_ts") > commit_ts))
     return condition
 
@@ -142,7 +145,7 @@ def _changed_below(ddls: Iterable[DdlEvent], before: Published) -> Iterator[tupl
     for ddl in ddls:
         for statement in ddl.statements:
             names = names_of(statement)
-            makes = ddl.late and isinstance(statement, CreateTable | CreateTableLike | TruncateTable)
+            makes = ddl.out_of_order and isinstance(statement, CreateTable | CreateTableLike | TruncateTable)
             if ddl.replayed:
                 yield from ((name, ddl.commit_ts) for name in names)
             elif makes and _named_at(before, names[0]) < ddl.commit_ts:
@@ -256,16 +259,16 @@ def _identity(row: Row) -> tuple[object, ...]:
 
 
 def _new_below(
-    ddls: DataFrame, ddl_rows: Sequence[Row], tso: int, replays: SparkColumn, seen: int | None
+    ddls: DataFrame, ddl_rows: Sequence[Row], tso: int, replays: SparkColumn, seen_batch: int | None
 ) -> Set[tuple[object, ...]]:
     """Returns the DDLs below ``tso`` of which gold has seen no copy: in eventual mode none up to the bronze batch
-    ``seen``, else none except replays since the published state."""
-    with_copies = (row for row in ddl_rows if seen is not None or row["newest_replay"] is not None)
+    ``seen_batch``, else none except replays since the published state."""
+    with_copies = (row for row in ddl_rows if seen_batch is not None or row["newest_replay"] is not None)
     below = {_identity(row) for row in with_copies if row["commit_ts"] < tso}
     if not below:
         return below
     copies = ddls.where(F.col("commit_ts").isin([identity[0] for identity in below]))
-    earlier = copies.where(~replays if seen is None else F.col("batch") <= seen)
+    earlier = copies.where(~replays if seen_batch is None else F.col("batch") <= seen_batch)
     return below - {tuple(row) for row in earlier.select(*_DDL_IDENTITY).distinct().collect()}
 
 
@@ -278,6 +281,6 @@ def _ddl_event(row: Row, new_below: Set[tuple[object, ...]], *, is_arrival: bool
         query=row["query"],
         statements=statements_of(row["query"], row["database"], row["table"]),
         topic=row["arrival"]["topic"],
-        late=is_new_below and is_arrival,
+        out_of_order=is_new_below and is_arrival,
         replayed=is_new_below and not is_arrival,
     )

@@ -175,8 +175,8 @@ def _publish_changes(
 ) -> Published:
     """Publishes the window if it changes anything. Returns what is published."""
     before, config, window = start.before, planning_input.config, planning_input.window
-    now = _state_after(before, planning_input, start.completeness.batch, outcomes)
-    return now if now == before else publish(lake, config, before, now, outcomes, window.row_changes)
+    planned = _state_after(before, planning_input, start.completeness.batch, outcomes)
+    return planned if planned == before else publish(lake, config, before, planned, outcomes, window.row_changes)
 
 
 def _gold_run(
@@ -256,13 +256,13 @@ def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart
     inputs = PlanningInput(
         config=config,
         before=before,
-        known={**before.definitions, **{definition.stable_id: definition for definition in restart.definitions}},
+        definitions={**before.definitions, **{definition.stable_id: definition for definition in restart.definitions}},
         window=window,
-        blocking_points=complete.blocking_points,
+        quarantine_points=complete.quarantine_points,
         tso=tso,
         naming=names,
         batches=(before.batch, complete.batch) if eventual else None,
-        late=_late(lake, feed, before, complete, names),
+        late_points=_late_points(lake, feed, before, complete, names),
         skipped=skipped(lake, feed, before),
     )
     return inputs if eventual else replace(inputs, past_ddls=_past_ddls(lake, inputs, complete.batch))
@@ -278,7 +278,7 @@ def _past_ddls(lake: Lake, inputs: PlanningInput, batch: int) -> Sequence[DdlEve
     return ddls_between(lake, config.feed, min(left), before.tso, batch) if left else ()
 
 
-def _late(
+def _late_points(
     lake: Lake, feed: str, before: Published, complete: Completeness, names: Naming
 ) -> dict[TableName, BlockingPoint]:
     """Returns the tables that lack rows or DDLs which arrived late."""
@@ -309,14 +309,14 @@ def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]
     started, feed = time.monotonic(), run.config.feed
     outcomes = apply_plans(run, plans)
     seconds = round(time.monotonic() - started, 3)
-    known = {plan.state.stable_id: plan.state.stop for plan in plans if plan.state is not None}
+    stops = {plan.state.stable_id: plan.state.stop for plan in plans if plan.state is not None}
     for outcome in outcomes:
         table, state = ".".join(outcome.name), outcome.state
         if outcome.merged or outcome.new_definitions:
             log("gold", "table applied", feed=feed, table=table, tso=state.applied_tso, seconds=seconds)
         if state.blocked:
             # Once: a loop would warn of it every few seconds.
-            tell = log if known.get(state.stable_id) == state.stop else warn
+            tell = log if stops.get(state.stable_id) == state.stop else warn
             tell("gold", "table blocked", feed=feed, table=table, tso=state.applied_tso, reason=state.stop)
     return outcomes
 

@@ -274,9 +274,9 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
     is_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
     in_silver = events_table.exists(lake, feed)
     missing = _NO_SILVER if is_landed else _NO_BRONZE
-    known = config or GoldConfig(feed=feed, time_zone="UTC")
-    mode = current.mode if current.number else known.mode
-    complete = feed_completeness(lake, known, current, mode) if is_landed and in_silver else missing
+    settings = config or GoldConfig(feed=feed, time_zone="UTC")
+    mode = current.mode if current.number else settings.mode
+    complete = feed_completeness(lake, settings, current, mode) if is_landed and in_silver else missing
     status = FeedStatus(
         feed=feed,
         landed=landing.landed_messages(lake, feed),

@@ -105,9 +105,9 @@ class TablePlanBuilder:
         applied may have more to do: ``RENAME TABLE a TO b, b TO c``."""
         if ddl is self._recorded:
             return False
-        if self.has_recorded(ddl) or (ddl.commit_ts < self.named_until and not ddl.late and not ddl.replayed):
+        if self.has_recorded(ddl) or (ddl.commit_ts < self.named_until and not ddl.out_of_order and not ddl.replayed):
             return True
-        return ddl.commit_ts < (self.named_at if ddl.late else self.planned_through)
+        return ddl.commit_ts < (self.named_at if ddl.out_of_order else self.planned_through)
 
     def has_recorded(self, ddl: DdlEvent) -> bool:
         """True if this DDL is among those at the last commit_ts."""

@@ -70,14 +70,14 @@ class PlanningInput:
 
     config: GoldConfig
     before: Published
-    known: Mapping[str, Definition]
-    """Newest published definition by Delta table."""
+    definitions: Mapping[str, Definition]
+    """Newest published definition of each table, by stable id."""
     window: Window
-    blocking_points: Mapping[TableName, BlockingPoint]
+    quarantine_points: Mapping[TableName, BlockingPoint]
     """Blocking points of tables with messages in quarantine."""
     tso: int
     """Upper end of the window, inclusive."""
-    late: Mapping[TableName, BlockingPoint] = field(default_factory=dict)
+    late_points: Mapping[TableName, BlockingPoint] = field(default_factory=dict)
     """Blocking points of tables with late rows or DDLs: the TSO up to which each table is correct."""
     naming: Naming
     batches: tuple[int, int] | None = None

@@ -18,7 +18,7 @@ from ticdc_lakehouse.schema.statement import names_of
 
 def published_builder(inputs: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
     """Returns a builder for a published table, under its name at ``applied_tso``."""
-    current, definition = name, inputs.known.get(state.stable_id)
+    current, definition = name, inputs.definitions.get(state.stable_id)
     if definition is not None:
         name = definition.table.name
     builder = TablePlanBuilder(
@@ -51,7 +51,7 @@ def _late_points(inputs: PlanningInput, name: TableName, current: TableName) -> 
     """Yields the points before late rows of the table's name at ``applied_tso``, and before late DDLs, which are listed
     under the name that it has now."""
     for each, of_ddl in ((name, False), (current, True)):
-        point = inputs.late.get(each)
+        point = inputs.late_points.get(each)
         if point is not None and (point.stop.kind is StopKind.LATE_DDL) is of_ddl:
             yield point
 
@@ -78,7 +78,7 @@ def _missed_points(
         )
         yield BlockingPoint(tso=min(missed) - 1, stop=stop)
     before = replace(inputs.before, tables={name: state})
-    late = late_ddl_points(before, (ddl for ddl in inputs.window.ddls if ddl.late))
+    late = late_ddl_points(before, (ddl for ddl in inputs.window.ddls if ddl.out_of_order))
     if name in late:
         yield late[name]
 

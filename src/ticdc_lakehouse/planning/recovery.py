@@ -30,7 +30,7 @@ def still_recoverable(published: Published, tso: int, days: int) -> list[Recover
 
 
 def _recoverable_builder(inputs: PlanningInput, dropped: Recoverable) -> TablePlanBuilder:
-    definition = inputs.known.get(dropped.stable_id)
+    definition = inputs.definitions.get(dropped.stable_id)
     if dropped.version < 0 or definition is None:
         return unknown_table(dropped.name, dropped.dropped_at)
     state = TableState(

@@ -126,7 +126,7 @@ def _blocking_points(
 ) -> Iterator[BlockingPoint]:
     """Yields the points below ``through`` that block the table: messages in quarantine, and rows that it cannot
     hold."""
-    quarantined = inputs.blocking_points.get(builder.name)
+    quarantined = inputs.quarantine_points.get(builder.name)
     if quarantined is not None and quarantined.tso < through:
         yield quarantined
     for group in groups:

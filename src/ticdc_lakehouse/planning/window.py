@@ -70,7 +70,7 @@ class DdlEvent:
     """Its changes to tables; empty for a view or a comment."""
     topic: str = ""
     """One topic that delivered it."""
-    late: bool = False
+    out_of_order: bool = False
     """True if it first arrived after newer commits of other tables were published (eventual mode)."""
     replayed: bool = False
     """True if a replay from quarantine was the first to deliver it, below the published watermark: it had been

@@ -131,7 +131,7 @@ def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
 
 
 def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
-    if adds_primary_key(statement) and not ddl.late and tables.builders.named(statement.name) is None:
+    if adds_primary_key(statement) and not ddl.out_of_order and tables.builders.named(statement.name) is None:
         tables.block_named(ddl, (statement.name,), unsupported(ddl, _KEYLESS_BEFORE))
     for builder in tables.affected(ddl, (statement.name,)):
         if not statement.of_named_indexes:

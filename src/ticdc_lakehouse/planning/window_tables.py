@@ -49,10 +49,8 @@ class WindowTables:
             for table in inputs.config.tables:
                 self._begin(table.name, table, 0, Origin.FILE)
         self.recoverable = recoverable_builders(inputs)
-        self._read_again = [
-            *unapplied_after(inputs.window.ddls, inputs.before, in_any_order=inputs.batches is not None)
-        ]
-        for name, point in sorted(inputs.late.items()):
+        self._read_again = [*unapplied_after(inputs.window.ddls, inputs.before, in_any_order=inputs.eventual)]
+        for name, point in sorted(inputs.late_points.items()):
             self._block_late(name, point)
         self.renamed_unknown: dict[TableName, int] = {}
         """The names that RENAMEs gave to tables which gold does not know, each with its commit_ts."""
@@ -228,7 +226,7 @@ class WindowTables:
     def is_new(self, ddl: DdlEvent) -> bool:
         """True if a DDL that creates a table is not applied yet."""
         before = self.inputs.before
-        if ddl.late:
+        if ddl.out_of_order:
             return True
         if ddl.commit_ts != before.tso:
             return ddl.commit_ts > before.tso
