@@ -22,10 +22,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import Literal
 
 import orjson
 import pyarrow as pa
 
+NamedBy = Literal["index", "name"]
+"""ENUM and SET: whether values are numbers or names."""
 Image = Mapping[str, str | None]
 """Column name to MySQL's text of the value (module docstring), None for NULL."""
 
@@ -62,7 +65,7 @@ class Column:
     """True if it belongs to the handle key."""
     flags: int | None = None
     """TiCDC's column flag bits (wire.md 1.2.5), None where the protocol sends none."""
-    by: str | None = None
+    by: NamedBy | None = None
     """ENUM and SET: ``index`` or ``name``, for values that are numbers or names. None for other types."""
     defect: str | None = None
     """Defects of the writer that may have changed the values (``writer_defects``), such as ``craft-float``, separated

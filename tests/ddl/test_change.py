@@ -431,7 +431,7 @@ def test_rows_keep_no_value_of_an_added_column_in_another_table(
 
     one, two = table_after(RANGE, partitioned), table_after(UNPARTITIONED, plain)
     if not partitioned:  # it has the column from its CREATE TABLE
-        one = replace(one, columns=(*one.columns, replace(two.columns[-1], first=None)))
+        one = replace(one, columns=(*one.columns, replace(two.columns[-1], origin_default=None)))
     with pytest.raises(ApplyError, match="EXCHANGE PARTITION: column `c` was added to one of the tables, or to both"):
         exchanged(one, two, "p1")
 

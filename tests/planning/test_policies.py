@@ -394,7 +394,7 @@ def test_column_that_an_empty_table_gets_is_not_pending(policy: OnComputedDefaul
     assert (block_reason(made), pending(made)) == (None, [None, None])
     assert made.definition is not None
     assert made.definition.table.key == ("id", "c")
-    assert made.definition.table.columns[1].first == "of 14", "EXCHANGE compares it with another table's"
+    assert made.definition.table.columns[1].origin_default == "of 14", "EXCHANGE compares it with another table's"
 
 
 def test_column_that_a_table_gets_after_its_first_row_is_pending() -> None:

@@ -20,7 +20,7 @@ import orjson
 
 from ticdc_codec.craft.frame import MessageBatch, RefusedError
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout, columns_text, key_positions
+from ticdc_codec.event import Column, Layout, NamedBy, columns_text, key_positions
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.number import Bools, Int64s, read_uvarint, zigzag
 from ticdc_codec.options import CraftFloat
@@ -157,7 +157,7 @@ class LayoutCache:
         elif encoding is ValueEncoding.FLOAT and self._craft_float is not CraftFloat.TRUST:
             # Without its value in the key all rows are one.
             encoding, defect = ValueEncoding.SUSPECT_FLOAT, CRAFT_FLOAT
-        by = "index" if text in ("enum", "set") else None
+        by: NamedBy | None = "index" if text in ("enum", "set") else None
         return Column(name=name, type=text, key=key, flags=flags, by=by, defect=defect), encoding
 
 

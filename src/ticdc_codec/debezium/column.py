@@ -14,7 +14,7 @@ from msgspec import UNSET
 from ticdc_codec.debezium.envelope import Field, type_text
 from ticdc_codec.debezium.value import UNKNOWN, ValueFormat, format_of, format_of_connect
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column
+from ticdc_codec.event import Column, NamedBy
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.writer_defects import DEBEZIUM_DATE, DEBEZIUM_DECIMAL, DEBEZIUM_DECIMAL_KEY, DEBEZIUM_DEFAULT
 
@@ -54,7 +54,7 @@ def with_type(column: Column, kind: MysqlType) -> Column:
         defects.append(DEBEZIUM_DATE)
     if kind.family is Family.DECIMAL and digits > _EXACT_DIGITS:
         defects.append(DEBEZIUM_DECIMAL_KEY if column.key else DEBEZIUM_DECIMAL)
-    by = "name" if kind.family in (Family.ENUM, Family.SET) else None
+    by: NamedBy | None = "name" if kind.family in (Family.ENUM, Family.SET) else None
     return replace(column, type=kind.text, by=by, defect=" ".join(defects) or None)
 
 

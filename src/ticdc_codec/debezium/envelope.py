@@ -21,7 +21,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout, columns_text
+from ticdc_codec.event import Column, Layout, NamedBy, columns_text
 from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unreadable
 
 
@@ -350,7 +350,7 @@ def _columns(table: ChangedTable) -> tuple[Column, ...]:
 
 def _column(column: ChangedColumn, *, key: bool) -> Column:
     name, _, attributes = column.type_name.lower().partition(" ")
-    by = "name" if name in _SIZED_BY_NAMES else None
+    by: NamedBy | None = "name" if name in _SIZED_BY_NAMES else None
     return Column(name=column.name, type=f"{name}{_inside(name, column)} {attributes}".rstrip(), key=key, by=by)
 
 

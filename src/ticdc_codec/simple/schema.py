@@ -16,7 +16,7 @@ import msgspec
 
 from ticdc_codec.batch import SchemaName, checked_tso
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout, columns_text
+from ticdc_codec.event import Column, Layout, NamedBy, columns_text
 from ticdc_codec.mysql_type import Family, family_of, is_known
 
 _HIDDEN = "_V$_"
@@ -114,7 +114,7 @@ def _column(column: ColumnSchema, *, key: bool) -> Column:
     text = type_text(column.data_type)
     if not is_known(text):
         raise DecodeError("unknown_type", f"column {column.name} is of type {text[:80]!r}")
-    by = "index" if family_of(text) in (Family.ENUM, Family.SET) else None
+    by: NamedBy | None = "index" if family_of(text) in (Family.ENUM, Family.SET) else None
     return Column(name=column.name, type=text, key=key, by=by)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
-from ticdc_lakehouse.schema.computed_default import pending_columns, unknown_first
+from ticdc_lakehouse.schema.computed_default import pending_columns, unknown_origin_default
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
 from ticdc_lakehouse.schema.effect import (
     Changed,
@@ -186,9 +186,9 @@ def _add_column(table: Table, action: AddColumn) -> _Step:
             return table, ()
         raise ApplyError(f"ADD COLUMN `{column.name}`: the table has that column already")
     effects = () if column.virtual else (ColumnAdded(column=column, value=_first_value(action)),)
-    shown = unknown_first(column.pending.since) if column.pending else effects[0].value if effects else None
-    first = column.first or shown
-    columns = _placed(table.columns, replace(column, first=first), action.position, len(table.columns))
+    shown = unknown_origin_default(column.pending.since) if column.pending else effects[0].value if effects else None
+    column = replace(column, origin_default=column.origin_default or shown)
+    columns = _placed(table.columns, column, action.position, len(table.columns))
     return replace(table, columns=columns), effects
 
 
@@ -263,7 +263,12 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     primary = any(_same(before.name, name) for key in table.keys or () if key.primary for name in key.columns)
     nullable = action.column.nullable and not primary
     after = replace(
-        action.column, by=before.by, open=before.open, pending=before.pending, nullable=nullable, first=before.first
+        action.column,
+        by=before.by,
+        open=before.open,
+        pending=before.pending,
+        nullable=nullable,
+        origin_default=before.origin_default,
     )
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not (before.sized and same_type(before.type, after.type)):

@@ -53,7 +53,7 @@ def _resolved(action: Action, commit_ts: int, old_rows: OldRows) -> Action:
     if action.computed.by is Computation.GENERATED:
         return action
     if old_rows.none:
-        column = replace(action.column, first=unknown_first(commit_ts))
+        column = replace(action.column, origin_default=unknown_origin_default(commit_ts))
         return replace(action, column=column, default=Default(value=None), computed=None)
     if old_rows.policy is OnComputedDefault.BLOCK:
         return action
@@ -91,8 +91,8 @@ def _estimate(column: ColumnDefinition, computed: ComputedDefault, commit_ts: in
     return f"{moment:{_SECONDS}}" + (f".{moment:%f}"[: digits + 1] if digits else "")
 
 
-def unknown_first(since: int) -> str:
-    """Returns `ColumnDefinition.first` of a column whose ADD COLUMN at this commit_ts does not show it."""
+def unknown_origin_default(since: int) -> str:
+    """Returns `ColumnDefinition.origin_default` of a column whose ADD COLUMN at this commit_ts does not show it."""
     return f"of {since}"
 
 

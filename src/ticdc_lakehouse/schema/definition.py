@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from ticdc_codec.event import Column, key_order
+from ticdc_codec.event import Column, NamedBy, key_order
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.schema.names import TableName, fold
 
@@ -35,7 +35,7 @@ class ColumnDefinition:
     nullable: bool = True
     virtual: bool = False
     """A generated column that is not stored: no protocol ever sends it."""
-    by: str | None = None
+    by: NamedBy | None = None
     """ENUM and SET: whether the feed's values are ``index`` or ``name``."""
     defect: str | None = None
     """What may be wrong with values of the feed's, as messages say (``event.Column``)."""
@@ -43,7 +43,7 @@ class ColumnDefinition:
     """True if messages leave its type open, so that its texts are the wire's own (Debezium)."""
     pending: PendingDefault | None = None
     """Set while the value of rows from before its ADD COLUMN is not known."""
-    first: str | None = None
+    origin_default: str | None = None
     """What TiDB shows in rows from before its ADD COLUMN that were not written since (the column's origin default),
     where that is not NULL: a value's text, or of one that is not known a mark which only CREATE TABLE … LIKE copies.
     None also where messages, an export or the ``schema_file`` made the definition: they do not tell."""
@@ -87,12 +87,14 @@ class Partition:
     """LIST: takes what no other partition takes."""
 
 
+PartitionMethod = Literal["range", "list", "hash", "key"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partitioning:
     """How a table's rows are spread over partitions."""
 
-    method: str
-    """``range``, ``list``, ``hash`` or ``key``."""
+    method: PartitionMethod
     column: str | None
     """The one column that the partition of a row depends on; None if it is more than one, or an expression that is not
     understood."""
@@ -187,7 +189,7 @@ def table_to_json(table: Table) -> str:
         | ({} if c.defect is None else {"defect": c.defect})
         | ({"open": True} if c.open else {})
         | ({} if c.pending is None else {"pending": c.pending})
-        | ({} if c.first is None else {"first": c.first})
+        | ({} if c.origin_default is None else {"first": c.origin_default})
         | ({} if c.sized else {"sized": False})
         for c in table.columns
     ]
@@ -217,8 +219,11 @@ def table_from_json(text: str) -> Table:
 
 
 def _column_from(members: dict[str, Any]) -> ColumnDefinition:
+    others = {name: value for name, value in members.items() if name not in ("type", "pending", "first")}
     pending = msgspec.convert(members.get("pending"), PendingDefault | None)
-    return ColumnDefinition(**{**members, "type": parse_type(members["type"]), "pending": pending})
+    return ColumnDefinition(
+        type=parse_type(members["type"]), pending=pending, origin_default=members.get("first"), **others
+    )
 
 
 def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> Table:

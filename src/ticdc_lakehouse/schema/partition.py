@@ -7,7 +7,7 @@ from datetime import date
 
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
-from ticdc_lakehouse.schema.definition import Partition, Partitioning
+from ticdc_lakehouse.schema.definition import Partition, Partitioning, PartitionMethod
 from ticdc_lakehouse.schema.literal import read_literal
 from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError
 
@@ -22,28 +22,31 @@ _OF_DATE: dict[str, Callable[[date], int]] = {
 """Functions of a date that bounds are written with."""
 
 
+_METHODS: dict[str, PartitionMethod] = {"RANGE": "range", "LIST": "list", "HASH": "hash", "KEY": "key"}
+
+
 def read_partitioning(tokens: Tokens) -> Partitioning:
     """Passes ``PARTITION BY …`` to the end. KEY comes without column and partitions: nothing shows a row's."""
     tokens.expect("PARTITION", "BY")
     tokens.take("LINEAR")
-    method = tokens.take_any("RANGE", "LIST", "HASH", "KEY")
-    if not method:
+    method = _METHODS.get(tokens.take_any(*_METHODS))
+    if method is None:
         raise tokens.unreadable("RANGE, LIST, HASH or KEY")
     tokens.skip_until("(")
     column, function = _read_expression(tokens.brackets())
-    if method == "HASH":
-        return Partitioning(method="hash", column=column, function=function, partitions=_read_hash(tokens))
+    if method == "hash":
+        return Partitioning(method=method, column=column, function=function, partitions=_read_hash(tokens))
     tokens.skip_until("INTERVAL", "SUBPARTITION", "(")
     if tokens.take("SUBPARTITION", "BY"):  # which TiDB ignores
         tokens.skip_until("(")
         tokens.brackets()
         tokens.skip_until("(")
-    if method == "KEY" or tokens.word() != "(":
+    if method == "key" or tokens.word() != "(":
         tokens.skip_until()
-        return Partitioning(method=method.lower(), column=None, function=None, partitions=())
+        return Partitioning(method=method, column=None, function=None, partitions=())
     partitions = read_partitions(tokens)
     tokens.skip_until()
-    return Partitioning(method=method.lower(), column=column, function=function, partitions=partitions)
+    return Partitioning(method=method, column=column, function=function, partitions=partitions)
 
 
 def _read_hash(tokens: Tokens) -> tuple[Partition, ...]:

@@ -75,7 +75,8 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsRemoved:
     if pending := (*pending_columns(table), *pending_columns(plain)):
         raise ApplyError(f"EXCHANGE PARTITION: the value of column `{pending[0].name}` in old rows is not known yet")
     # TiDB shows a row that was not written since an ADD COLUMN with what the table where it lies now has for that.
-    if other := next((one for one, two in zip(table.sent, plain.sent, strict=True) if one.first != two.first), None):
+    pairs = zip(table.sent, plain.sent, strict=True)
+    if other := next((one for one, two in pairs if one.origin_default != two.origin_default), None):
         raise ApplyError(
             f"EXCHANGE PARTITION: column `{other.name}` was added to one of the tables, or to both with different "
             "values: what old rows have in the other one is not known"
