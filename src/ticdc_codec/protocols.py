@@ -99,9 +99,10 @@ class Decoder:
         return self._decode(keys, values)
 
 
-OneMessage = bytes | tuple[bytes | None, bytes | None] | Message
+Pair = tuple[bytes | None, bytes | None]
+"""Key and value of a message."""
+OneMessage = bytes | Pair | Message
 """A message: only its value (the key is null then), key and value, or ``Message``."""
-_Pair = tuple[bytes | None, bytes | None]
 MessageEvents = tuple[Event, ...]
 """The events of one message, in wire order."""
 
@@ -174,9 +175,9 @@ class MessageDecoder:
             # Open Protocol allows a message without any event.
             yield from (events_of_message.get(number, ()) for number in range(len(chunk)))
 
-    def _chunks(self, messages: Iterable[OneMessage], most: int) -> Iterator[list[_Pair]]:
+    def _chunks(self, messages: Iterable[OneMessage], most: int) -> Iterator[list[Pair]]:
         """Yields keys and values of messages that are decoded together. Raises TypeError for what is not a message."""
-        chunk: list[_Pair] = []
+        chunk: list[Pair] = []
         size = 0
         for key, value in map(pair_of, messages):
             chunk.append((key, value))
@@ -187,7 +188,7 @@ class MessageDecoder:
         if chunk:
             yield chunk
 
-    def _columns(self, chunk: list[_Pair]) -> pa.RecordBatch:
+    def _columns(self, chunk: list[Pair]) -> pa.RecordBatch:
         return self._decoder.decode([key for key, _ in chunk], [value for _, value in chunk])
 
 

@@ -21,7 +21,7 @@ from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_opt
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, thresholds_of
 from ticdc_lakehouse.gold.maintenance import Maintained, maintain
 from ticdc_lakehouse.gold.naming import check_feed_name
-from ticdc_lakehouse.gold.overrides import Action, override
+from ticdc_lakehouse.gold.overrides import OverrideAction, override
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.gold.time_zones import check_time_zones
 from ticdc_lakehouse.gold.windows import Applied, apply
@@ -193,14 +193,14 @@ class Run:
             return dismissed
 
     def override(self, table: str, action: str, reason: str) -> TableState:
-        """Records what to do (`Action`) about the table ``database.table`` that is blocked, and lets the next run of
-        gold try it again. Returns its state before. Raises ConfigError for another action, if the table is not blocked,
-        or if no reason is given."""
-        if action not in tuple(Action):
-            raise ConfigError(f"action: expected one of {', '.join(Action)}, found {action!r}")
+        """Records what to do (`OverrideAction`) about the table ``database.table`` that is blocked, and lets the next
+        run of gold try it again. Returns its state before. Raises ConfigError for another action, if the table is not
+        blocked, or if no reason is given."""
+        if action not in tuple(OverrideAction):
+            raise ConfigError(f"action: expected one of {', '.join(OverrideAction)}, found {action!r}")
         logged = timed("ops", "override", feed=self.feed.name, table=table, action=action, reason=reason)
         with self._exclusive(Layer.GOLD), logged as fields:
-            state = override(self.lake, self.feed.name, table, Action(action), reason)
+            state = override(self.lake, self.feed.name, table, OverrideAction(action), reason)
             fields["tso"] = state.applied_tso
             return state
 

@@ -20,12 +20,13 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from confluent_kafka.admin import ClusterMetadata, TopicMetadata  # type: ignore[attr-defined]
 
 from ticdc_codec.errors import ConfigError, suggestion
+from ticdc_codec.protocols import Pair
 from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.config.feed import Feed, security_options
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.folder_lake import holds_table
-from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
+from ticdc_lakehouse.silver.first_messages import MESSAGES, mistake
 from ticdc_lakehouse.tidb.session import Secret, address_of
 from ticdc_local.kafka import SILENT, check_brokers, client_options, unreachable
 

@@ -6,7 +6,7 @@ import pytest
 
 from ticdc_codec.errors import AttentionError, ConfigError
 from ticdc_local.cli.job_text import cause_line, progress_text, result_text
-from ticdc_local.runner.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
+from ticdc_local.runner.outcome import JobResult, JobState, Progress, TaskEvent, TaskResult, TaskState
 
 
 class CausedError(Exception):
@@ -17,19 +17,19 @@ class CausedError(Exception):
         self._cause = cause
 
 
-def progress(event: Event, **more: object) -> Progress:
+def progress(event: TaskEvent, **more: object) -> Progress:
     return Progress(task="gold[shop]", event=event, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("happened", "text"),
     [
-        (progress(Event.STARTED), "gold[shop]: started"),
-        (progress(Event.FINISHED, seconds=1.25), "gold[shop]: finished in 1.2 s"),
-        (progress(Event.FAILED, seconds=3), "gold[shop]: FAILED after 3.0 s"),
-        (progress(Event.SKIPPED, state=TaskState.UPSTREAM_FAILED), "gold[shop]: not run (upstream_failed)"),
+        (progress(TaskEvent.STARTED), "gold[shop]: started"),
+        (progress(TaskEvent.FINISHED, seconds=1.25), "gold[shop]: finished in 1.2 s"),
+        (progress(TaskEvent.FAILED, seconds=3), "gold[shop]: FAILED after 3.0 s"),
+        (progress(TaskEvent.SKIPPED, state=TaskState.UPSTREAM_FAILED), "gold[shop]: not run (upstream_failed)"),
         (
-            progress(Event.RETRYING, attempt=1, error=ValueError("no\nmore")),
+            progress(TaskEvent.RETRYING, attempt=1, error=ValueError("no\nmore")),
             "gold[shop]: attempt 1 failed, trying again: ValueError: no",
         ),
     ],

@@ -26,7 +26,7 @@ from ticdc_local.cli.doctor import Finding
 from ticdc_local.cli.job_text import failure_text
 from ticdc_local.cli.status import checked_status, feed_text, status_object
 from ticdc_local.cli.watch import rates, watch_view
-from ticdc_local.runner.outcome import Failure
+from ticdc_local.runner.outcome import FailedChain
 
 TSO = 470613127470252033
 EARLIER = 470613127326072832
@@ -97,7 +97,7 @@ def test_a_status_stays_on_its_lines_whatever_a_table_and_a_ddl_are_called() -> 
         assert text.isprintable()
         assert r"shop.t\n  shop.b  at the watermark\x1b[2J" in text
     error = AttentionError(f"feed shop needs attention: {'; '.join(status.concerns())}")
-    assert failure_text(Failure(task="alarm[shop]", attempts=1, error=error, trace="", not_run=())).isprintable()
+    assert failure_text(FailedChain(task="alarm[shop]", attempts=1, error=error, trace="", not_run=())).isprintable()
 
 
 def test_status_of_an_eventual_feed_says_what_is_not_promised() -> None:

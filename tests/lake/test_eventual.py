@@ -13,7 +13,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold import views
-from ticdc_lakehouse.gold.overrides import Action, override
+from ticdc_lakehouse.gold.overrides import OverrideAction, override
 from ticdc_lakehouse.ops.status import feed_status
 from ticdc_lakehouse.ops.verify.verification import chosen_tables
 from ticdc_lakehouse.policy import Mode
@@ -188,7 +188,7 @@ def test_rows_that_come_late_while_their_table_is_blocked_are_merged_once_the_dd
     feed.send(0, T.insert(at(2), 2, "late"), OTHER.insert(at(4), 1, "newer"))
     feed.go()
     assert (feed.rows("t"), feed.rows("other")) == ({1: ("a",)}, {1: ("newer",)})
-    override(feed.lake, feed.name, "shop.t", Action.SKIP_DDL, "it is there")
+    override(feed.lake, feed.name, "shop.t", OverrideAction.SKIP_DDL, "it is there")
     feed.apply()
     assert feed.rows("t") == {1: ("a",), 2: ("late",)}
 

@@ -14,7 +14,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold import overrides
-from ticdc_lakehouse.gold.overrides import Action, blocked_table, override
+from ticdc_lakehouse.gold.overrides import OverrideAction, blocked_table, override
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES
 from ticdc_lakehouse.log import ROOT
@@ -75,18 +75,18 @@ def test_a_kept_table_does_not_count_as_blocked(feed: Changefeed) -> None:
 
 def test_override_needs_a_blocked_table(feed: Changefeed) -> None:
     with pytest.raises(ConfigError, match="is not blocked"):
-        override(feed.lake, feed.name, "shop.plain", Action.RESUME, "why not")
+        override(feed.lake, feed.name, "shop.plain", OverrideAction.RESUME, "why not")
     with pytest.raises(ConfigError, match=r"expected one of shop\.gap, shop\.kept"):
-        override(feed.lake, feed.name, "shop.nobody", Action.RESUME, "why not")
+        override(feed.lake, feed.name, "shop.nobody", OverrideAction.RESUME, "why not")
     with pytest.raises(ConfigError, match="is not blocked by a DDL"):
-        override(feed.lake, feed.name, "shop.kept", Action.SKIP_DDL, "why not")
+        override(feed.lake, feed.name, "shop.kept", OverrideAction.SKIP_DDL, "why not")
     with pytest.raises(ConfigError, match="is not blocked: TiDB dropped it"):
-        override(feed.lake, feed.name, "shop.kept", Action.RESUME, "why not")
+        override(feed.lake, feed.name, "shop.kept", OverrideAction.RESUME, "why not")
     without_spark = DeltaReader(feed.lake.root)
     now = published(without_spark, feed.name)
-    assert blocked_table(without_spark, feed.name, now, "SHOP.STUCK", Action.RESUME)[0] == ("shop", "stuck")
+    assert blocked_table(without_spark, feed.name, now, "SHOP.STUCK", OverrideAction.RESUME)[0] == ("shop", "stuck")
     with pytest.raises(ConfigError, match="is not blocked by a DDL"):
-        blocked_table(without_spark, feed.name, now, "shop.kept", Action.SKIP_DDL)
+        blocked_table(without_spark, feed.name, now, "shop.kept", OverrideAction.SKIP_DDL)
 
 
 @pytest.fixture
@@ -116,14 +116,14 @@ def test_resumed_table_is_blocked_again_and_a_skipped_ddl_is_passed_over(
     """The later decision holds, also where the clock was turned back since."""
     feed.apply()
     assert levels_of_blocked(logged) == ["INFO"], "a table that stays blocked is no news"
-    override(feed.lake, feed.name, "shop.stuck", Action.RESUME, "try")
+    override(feed.lake, feed.name, "shop.stuck", OverrideAction.RESUME, "try")
     feed.apply()
     assert levels_of_blocked(logged) == ["WARNING"]
     state = feed.state.tables["shop", "stuck"]
     assert (state.applied_tso, state.needs_override) == (at(2), True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(overrides, "datetime", _Earlier)
-        override(feed.lake, feed.name, "shop.stuck", Action.SKIP_DDL, "no such column is sent")
+        override(feed.lake, feed.name, "shop.stuck", OverrideAction.SKIP_DDL, "no such column is sent")
     feed.apply()
     assert feed.state.tables["shop", "stuck"].stop is None
     assert feed.rows("stuck") == {1: ("a",), 2: ("b",)}
@@ -157,7 +157,7 @@ def test_what_comes_too_late_blocks_its_table_until_it_is_resumed(feed: Changefe
     feed.go()
     assert feed.state.tables["shop", "late"].applied_tso == at(4) - 1
     for name in ("late", "gap"):
-        override(feed.lake, feed.name, f"shop.{name}", Action.RESUME, "looked at")
+        override(feed.lake, feed.name, f"shop.{name}", OverrideAction.RESUME, "looked at")
     feed.apply()
     assert [feed.state.tables["shop", name].stop for name in ("late", "gap")] == [None, None]
     assert feed.rows("late") == {1: ("a",), 2: ("never seen",), 3: ("c",), 4: ("nor this",)}
@@ -200,7 +200,7 @@ def test_after_a_skipped_change_of_names_rows_have_the_new_ones(feed: Changefeed
     feed.resolve(at(19))
     feed.go()
     assert feed.state.tables["shop", "letters"].applied_tso == at(17)
-    override(feed.lake, feed.name, "shop.letters", Action.SKIP_DDL, "names of stored rows stay")
+    override(feed.lake, feed.name, "shop.letters", OverrideAction.SKIP_DDL, "names of stored rows stay")
     feed.apply()
     assert feed.rows("letters") == {1: ("a",), 2: ("b",)}
     feed.send(0, letters.insert(at(20), 3, 2))

@@ -19,7 +19,7 @@ from pyspark import cloudpickle
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.overrides import Action, override
+from ticdc_lakehouse.gold.overrides import OverrideAction, override
 from ticdc_lakehouse.gold.state import commit_window, published
 from ticdc_lakehouse.ops.verify import verification as verification_module
 from ticdc_lakehouse.ops.verify.differences import DifferenceKind
@@ -294,7 +294,7 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
     blocked = replace(after, tables={**after.tables, TableName("shop", "named"): named})
     commit_window(verification.lake, CONFIG.feed, after, blocked, (), 0)
     with pytest.raises(ConfigError, match="was repaired from TiDB at"):
-        override(verification.lake, CONFIG.feed, "shop.named", Action.RESUME, "its late row is right")
+        override(verification.lake, CONFIG.feed, "shop.named", OverrideAction.RESUME, "its late row is right")
 
 
 @pytest.mark.long

@@ -8,9 +8,9 @@ import pytest
 
 from ticdc_codec.event import Bootstrap, Column, Op, Resolved, RowChange
 from ticdc_codec.options import sink_options
-from ticdc_codec.protocols import PROTOCOLS
+from ticdc_codec.protocols import PROTOCOLS, Pair
 from ticdc_lakehouse.silver.decode_stream import Decoding
-from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
+from ticdc_lakehouse.silver.first_messages import MESSAGES, mistake
 
 COLUMNS = (Column(name="id", type="bigint(20)", key=True),)
 ROW = RowChange(

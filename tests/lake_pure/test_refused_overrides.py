@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.gold.overrides import Action, blocked_table
+from ticdc_lakehouse.gold.overrides import OverrideAction, blocked_table
 from ticdc_lakehouse.planning.plan_builder import unsupported_ddl
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -24,9 +24,10 @@ STATE = TableState(lake_name="f_shop_orders", stable_id="d", version=1, applied_
 
 
 @pytest.mark.parametrize(
-    ("action", "why"), [(Action.RESUME, "needs no override; the next run goes on"), (Action.SKIP_DDL, "by a DDL")]
+    ("action", "why"),
+    [(OverrideAction.RESUME, "needs no override; the next run goes on"), (OverrideAction.SKIP_DDL, "by a DDL")],
 )
-def test_a_message_in_quarantine_is_no_matter_of_overrides(tmp_path: Path, action: Action, why: str) -> None:
+def test_a_message_in_quarantine_is_no_matter_of_overrides(tmp_path: Path, action: OverrideAction, why: str) -> None:
     before = Published(tso=9, tables={TableName("shop", "orders"): STATE})
     with pytest.raises(ConfigError, match=rf"table shop.orders .*{why}.*crm/0/434"):
         blocked_table(DeltaReader(tmp_path), "f", before, "Shop.Orders", action)
@@ -35,4 +36,4 @@ def test_a_message_in_quarantine_is_no_matter_of_overrides(tmp_path: Path, actio
 def test_a_ddl_is_not_skipped_where_that_does_not_help(tmp_path: Path) -> None:
     before = Published(tso=9, tables={TableName("shop", "orders"): replace(STATE, stop=FIRST_KEY)})
     with pytest.raises(ConfigError, match=r"table shop.orders: skipping the DDL does not help: .*load` goes on from"):
-        blocked_table(DeltaReader(tmp_path), "f", before, "shop.orders", Action.SKIP_DDL)
+        blocked_table(DeltaReader(tmp_path), "f", before, "shop.orders", OverrideAction.SKIP_DDL)

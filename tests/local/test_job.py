@@ -12,7 +12,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_local.runner.bundle import load_bundle
 from ticdc_local.runner.graph import read_job
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
-from ticdc_local.runner.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
+from ticdc_local.runner.outcome import JobResult, JobState, Progress, TaskEvent, TaskResult, TaskState
 
 NOTEBOOKS = {
     "good": "dbutils.notebook.exit(dbutils.widgets.getAll())",
@@ -219,16 +219,16 @@ def test_failed_task_is_tried_again(tmp_path: Path) -> None:
     bundle = load_bundle(project(tmp_path, task("t", **work)))
     result = run_job(bundle, "j", {}, Session, seen.append, retry_wait_seconds=0)  # type: ignore[arg-type]
     assert (result.tasks[0].state, result.tasks[0].attempts) == (TaskState.SUCCESS, 3)
-    assert [p.event for p in seen] == [Event.STARTED, Event.RETRYING, Event.RETRYING, Event.FINISHED]
+    assert [p.event for p in seen] == [TaskEvent.STARTED, TaskEvent.RETRYING, TaskEvent.RETRYING, TaskEvent.FINISHED]
     log.write_text("")
     assert run(tmp_path, task("t", **work | {"max_retries": 1})).state is JobState.FAILED
 
 
 def test_what_the_operator_must_mend_is_not_retried(tmp_path: Path) -> None:
-    seen: list[Event] = []
+    seen: list[TaskEvent] = []
     bundle = load_bundle(project(tmp_path, task("t", "misconfigured", max_retries=2)))
     run_job(bundle, "j", {}, Session, lambda p: seen.append(p.event), retry_wait_seconds=0)  # type: ignore[arg-type]
-    assert seen == [Event.STARTED, Event.FAILED]
+    assert seen == [TaskEvent.STARTED, TaskEvent.FAILED]
 
 
 def test_the_wait_before_a_retry_is_the_tasks_own(tmp_path: Path) -> None:

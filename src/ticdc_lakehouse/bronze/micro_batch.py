@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.sql.text import rows_sql
 
-Partition = tuple[str, int]
+TopicPartition = tuple[str, int]
 """(topic, partition)."""
 
 
@@ -69,7 +69,7 @@ class MicroBatches:
         return self.first_batch + (number if self.listed_before is None else self.listed_before)
 
 
-def _counted(spark: SparkSession, table: str, batch: int) -> dict[Partition, tuple[int, int]]:
+def _counted(spark: SparkSession, table: str, batch: int) -> dict[TopicPartition, tuple[int, int]]:
     """Returns the messages landed and the first offset, by partition."""
     landed = spark.table(table).where(F.col("batch") == batch).groupBy("topic", "partition")
     # Of a batch that was landed again after its checkpoint was lost a message counts once.

@@ -21,7 +21,7 @@ from ticdc_lakehouse.schema.names import TableName, by_text, named
 from ticdc_lakehouse.silver.retention_floor import retention_floor
 
 
-class Action(StrEnum):
+class OverrideAction(StrEnum):
     """What an override does."""
 
     SKIP_DDL = "skip-ddl"
@@ -34,7 +34,7 @@ REPAIR = "repair"
 """The action of an override that ``verify-source --repair`` records: rows were read again from TiDB at commit_ts."""
 
 
-def override(lake: Lake, feed: str, table: str, action: Action, reason: str) -> TableState:
+def override(lake: Lake, feed: str, table: str, action: OverrideAction, reason: str) -> TableState:
     """Records an override for ``database.table``, so that the next run of gold tries it again. Returns the table's
     state before.
 
@@ -54,16 +54,16 @@ def override(lake: Lake, feed: str, table: str, action: Action, reason: str) -> 
 
 
 def blocked_table(
-    lake: Reader, feed: str, before: Published, table: str, action: Action
+    lake: Reader, feed: str, before: Published, table: str, action: OverrideAction
 ) -> tuple[TableName, TableState, StopReason]:
     """Returns the table ``database.table``, its published state, and why it is blocked. Creates nothing.
 
     Raises ConfigError as `override`.
     """
     name, state, stop = _blocked(before, feed, table)
-    if action is Action.SKIP_DDL and not stop.of_ddl:
+    if action is OverrideAction.SKIP_DDL and not stop.of_ddl:
         raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
-    if action is Action.SKIP_DDL and not stop.can_skip:
+    if action is OverrideAction.SKIP_DDL and not stop.can_skip:
         raise ConfigError(f"{feed}: table {name}: skipping the DDL does not help: {stop}")
     if state.dropped:
         raise ConfigError(f"{feed}: table {name} is not blocked: {stop}")
@@ -98,7 +98,7 @@ def _check_not_repaired(lake: Reader, feed: str, name: TableName, state: TableSt
 def override_row(
     identity: Identity, name: TableName, action: str, commit_ts: int, reason: str, decided_at: datetime
 ) -> dict[str, object]:
-    """Returns the row of an override; ``action`` is one of `Action`, or REPAIR."""
+    """Returns the row of an override; ``action`` is one of `OverrideAction`, or REPAIR."""
     return identity.row(
         database=name[0],
         table=name[1],
@@ -128,7 +128,7 @@ def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, in
         return frozenset()
     overrides = [row for row in _published_overrides(lake, feed) if row["action"] != REPAIR]
     newest = {(_name(row), row["commit_ts"]): row["action"] for row in overrides}
-    skips = [key for key, action in newest.items() if action == Action.SKIP_DDL.value]
+    skips = [key for key, action in newest.items() if action == OverrideAction.SKIP_DDL.value]
     return frozenset((blocked[name].stable_id, commit_ts) for name, commit_ts in skips if name in blocked)
 
 

@@ -20,6 +20,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 
 from ticdc_codec.event import Kind
+from ticdc_lakehouse.bronze.micro_batch import TopicPartition
 from ticdc_lakehouse.catalog import Reader, Values
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.schema.names import TableName, fold
@@ -42,8 +43,6 @@ from ticdc_lakehouse.sql.text import literal
 UNSEEN = 0
 """In place of a watermark where a partition has sent none, and of a commit_ts up to the published watermark."""
 
-Partition = tuple[str, int]
-"""(topic, partition)."""
 LastRows = Mapping[str, Mapping[TableName, int]]
 """By topic: each of its tables and the commit_ts of its last row change or DDL."""
 MinWatermarkByTopic = Mapping[str, int]
@@ -57,7 +56,7 @@ class Watermarks:
     """The watermarks up to the bronze batch ``batch``."""
 
     batch: int
-    highest: dict[Partition, int]
+    highest: dict[TopicPartition, int]
     """The highest watermark of each partition; UNSEEN without one."""
     confirmed: int
     """The watermark up to which all rows of all topics are read (``watermark``)."""
@@ -77,7 +76,7 @@ def retired_topics(
     lake: Reader,
     feed: str,
     since: Published,
-    partitions: Collection[Partition],
+    partitions: Collection[TopicPartition],
     watermarks: Watermarks,
     matches: Matches,
 ) -> Topics:
@@ -98,7 +97,7 @@ def retired_topics(
     )
 
 
-def lowest_by_topic(watermarks: Mapping[Partition, int]) -> dict[str, int]:
+def lowest_by_topic(watermarks: Mapping[TopicPartition, int]) -> dict[str, int]:
     """Returns the lowest watermark of each topic's partitions."""
     lowest: dict[str, int] = {}
     for (topic, _), tso in watermarks.items():
@@ -114,7 +113,7 @@ class _NewEvents:
     """Topic, table, and the commit_ts of the table's last row change there."""
     ddls: list[tuple[str, int, Statement]]
     """Topic, commit_ts and statement."""
-    watermarks: dict[Partition, int]
+    watermarks: dict[TopicPartition, int]
     """The highest of each partition that sent one."""
 
 

@@ -15,11 +15,11 @@ from datetime import datetime
 from ticdc_codec.event import Kind
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.bronze.micro_batch import TopicPartition
 from ticdc_lakehouse.catalog import Layer, Reader
 from ticdc_lakehouse.gold.retired_topics import (
     UNSEEN,
     Matches,
-    Partition,
     Watermarks,
     lowest_by_topic,
     retired_topics,
@@ -66,7 +66,7 @@ class _Progress:
     """What silver has of one bronze batch and partition."""
 
     batch: int
-    partition: Partition
+    partition: TopicPartition
     decoded: int
     resolved: int
     """Highest watermark above the published one; UNSEEN without one."""
@@ -128,7 +128,7 @@ class _Batch:
 
     listing: int
     """The end offsets were asked of Kafka when all batches before this one had been read."""
-    messages: dict[Partition, int] = field(default_factory=dict)
+    messages: dict[TopicPartition, int] = field(default_factory=dict)
     """Number of messages by partition, including partitions with no messages."""
 
 
@@ -222,7 +222,7 @@ def _decoded_through(since: int, landed: dict[int, _Batch], progress: list[_Prog
 
 def _highest_watermarks(
     landed: dict[int, _Batch], progress: list[_Progress], batch: int, retired: Collection[str]
-) -> dict[Partition, int]:
+) -> dict[TopicPartition, int]:
     """Returns the highest watermark of each partition that the newest decoded batch knows, except the retired ones."""
     known = landed[batch].messages if batch in landed else ()
     highest = {
@@ -253,7 +253,7 @@ def _without_retired(
     watermarks: Watermarks,
     blocking: list[quarantine.BlockingMessage],
     matches: Matches,
-) -> dict[Partition, int]:
+) -> dict[TopicPartition, int]:
     """Returns the partitions without those of retired topics, looked up only if some topics have a new watermark and
     others have none. A topic that never had a row nor a DDL of a table of the feed, nor a message that may have been
     one, counts with the watermark that is confirmed by the others: it may never get its own. A retired topic with a
@@ -272,7 +272,7 @@ def _without_retired(
 
 
 def _blocking_watermark(
-    lowest: Partition | None, blocking: list[quarantine.BlockingMessage]
+    lowest: TopicPartition | None, blocking: list[quarantine.BlockingMessage]
 ) -> quarantine.BlockingMessage | None:
     """Returns the message in quarantine that may have been a watermark of the partition which is behind all others;
     None if there is none."""
@@ -281,7 +281,7 @@ def _blocking_watermark(
 
 
 def _waiting_on(
-    lowest: Partition | None,
+    lowest: TopicPartition | None,
     since: int,
     blocked_by: quarantine.BlockingMessage | None,
     retired: Collection[str],

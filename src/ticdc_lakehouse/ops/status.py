@@ -11,7 +11,7 @@ creates them again, without feeds whose tables were dropped. Reading them create
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import IntEnum
@@ -152,6 +152,10 @@ class FeedStatus:
         )
         current = Published(tso=self.tso, tables=self.tables)
         return [*waiting_on, *problems_of(current, self.landed, self.reasons, tolerated, self.asked_at)]
+
+
+Check = Callable[[FeedStatus], tuple[Health, str]]
+"""Returns a feed's health, and a line that says it and why, as `ticdc-lake status --check` prints it."""
 
 
 def create_views(lake: Lake, *feeds: str) -> None:

@@ -16,7 +16,7 @@ from ticdc_codec.claim_check_storage import StoredObjects
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Event, Failure, Kind, events_of
 from ticdc_codec.options import SinkOptions, sink_options
-from ticdc_codec.protocols import Decoder, spelling
+from ticdc_codec.protocols import Decoder, Pair, spelling
 from ticdc_codec.recognition import DECIDING, NEARLY_ALL, Recognised, recognise
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -28,8 +28,6 @@ ENOUGH = 2
 """Messages that must fail: a single one is poison."""
 _MOST_BYTES = 256 * 1024
 """Longer values are skipped: the driver reads these messages."""
-
-Pair = tuple[bytes | None, bytes | None]
 
 
 def check_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:

@@ -42,7 +42,7 @@ from ticdc_local.runner.bundle import Bundle, load_bundle
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.display import table, text_of
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
-from ticdc_local.runner.outcome import Event, JobState, Progress
+from ticdc_local.runner.outcome import JobState, Progress, TaskEvent
 from ticdc_local.session import CORES, local_session
 from ticdc_local.verify_stream import Verdict, verdict
 from ticdc_testkit.comparison import Cell
@@ -254,7 +254,7 @@ def _run_job(demo: _Demo, parameters: Mapping[str, str]) -> None:
     """
 
     def progress(event: Progress) -> None:
-        if event.event in (Event.FINISHED, Event.FAILED, Event.RETRYING):
+        if event.event in (TaskEvent.FINISHED, TaskEvent.FAILED, TaskEvent.RETRYING):
             demo.say(f"  {progress_text(event)}")
 
     with redirect_stdout(io.StringIO()):

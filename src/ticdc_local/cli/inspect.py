@@ -15,10 +15,10 @@ from rich.tree import Tree
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.inspection import Inspector, Node, Style
-from ticdc_codec.protocols import SPELLINGS
+from ticdc_codec.protocols import SPELLINGS, Pair
 from ticdc_codec.recognition import recognise
 from ticdc_local.cli.arguments import named_values, pairs_argument
-from ticdc_local.cli.messages import Pair, messages_in, opened
+from ticdc_local.cli.messages import messages_in, opened
 
 _FIRST = 48
 """Messages by which the protocol of a file is recognised."""

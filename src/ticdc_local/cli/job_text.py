@@ -8,7 +8,7 @@ from itertools import takewhile
 from ticdc_codec.errors import AttentionError, LakehouseError
 from ticdc_lakehouse.error_text import first_line, reported_cause
 from ticdc_local.runner.display import without_controls
-from ticdc_local.runner.outcome import Event, Failure, JobResult, Progress
+from ticdc_local.runner.outcome import FailedChain, JobResult, Progress, TaskEvent
 
 _PLANS = ("=== Streaming Query ===", "== SQL", "== Parsed Logical Plan")
 _OF_THE_MACHINE = {
@@ -21,15 +21,15 @@ _OF_THE_MACHINE = {
 def progress_text(progress: Progress) -> str:
     """Returns one line for one thing that happened."""
     match progress.event:
-        case Event.STARTED:
+        case TaskEvent.STARTED:
             return f"{progress.task}: started"
-        case Event.RETRYING:
+        case TaskEvent.RETRYING:
             return f"{progress.task}: attempt {progress.attempt} failed, trying again: {cause_line(progress.error)}"
-        case Event.FAILED:
+        case TaskEvent.FAILED:
             return f"{progress.task}: FAILED after {progress.seconds:.1f} s"
-        case Event.SKIPPED:
+        case TaskEvent.SKIPPED:
             return f"{progress.task}: not run ({progress.state})"
-        case Event.FINISHED:
+        case TaskEvent.FINISHED:
             return f"{progress.task}: finished in {progress.seconds:.1f} s"
 
 
@@ -52,7 +52,7 @@ def result_text(result: JobResult) -> str:
     return "\n".join([*traces, *map(failure_text, result.failures), ended])
 
 
-def failure_text(failure: Failure) -> str:
+def failure_text(failure: FailedChain) -> str:
     """Returns a failure on a line or two: the feed, the task, the cause; and what was not run because of it."""
     if isinstance(failure.error, AttentionError):
         return without_controls(str(failure.error))
@@ -90,7 +90,7 @@ def _lines(error: BaseException | None) -> Iterator[str]:
         error = getattr(error, "_cause", None) or error.__cause__
 
 
-def _trace_text(failure: Failure) -> str:
+def _trace_text(failure: FailedChain) -> str:
     """Returns a failed task's traceback from the notebook's own frame on, without the JVM's frames."""
     attempts = f"{failure.attempts} attempt{'s' if failure.attempts > 1 else ''}"
     return "\n".join(

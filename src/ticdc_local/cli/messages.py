@@ -12,9 +12,8 @@ from typing import Any, BinaryIO
 import orjson
 
 from ticdc_codec.errors import ConfigError
+from ticdc_codec.protocols import Pair
 
-Pair = tuple[bytes | None, bytes | None]
-"""Key and value."""
 _SHOWN = 40
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", type(None): "null"}
 

@@ -38,11 +38,11 @@ def feed_files(options: argparse.Namespace) -> dict[str, Path]:
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yml"))}
 
 
-FeedFile = Feed | ConfigError | None
+FeedOrMistake = Feed | ConfigError | None
 """What a feed's file describes, or what is wrong with it; None where a feed has no file."""
 
 
-def read_feed_files(options: argparse.Namespace, feeds: Iterable[str]) -> dict[str, FeedFile]:
+def read_feed_files(options: argparse.Namespace, feeds: Iterable[str]) -> dict[str, FeedOrMistake]:
     """Returns the file of each of these feeds, read once."""
     paths = feed_files(options)
     return {feed: _read_feed_file(paths[feed]) if feed in paths else None for feed in feeds}

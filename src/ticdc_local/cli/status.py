@@ -16,14 +16,14 @@ from ticdc_lakehouse.config.layer_settings import gold_config_of, thresholds_of
 from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.ops import retention
 from ticdc_lakehouse.ops.alarm import Thresholds
-from ticdc_lakehouse.ops.status import NOTHING_LEFT, FeedStatus, Health, feed_status
+from ticdc_lakehouse.ops.status import NOTHING_LEFT, Check, FeedStatus, Health, feed_status
 from ticdc_lakehouse.ops.verify.results import last_verification, verification_text
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName, texts_of
 from ticdc_local.cli.arguments import age, feed_argument, in_same_place, place_arguments, refuse, seconds
 from ticdc_local.cli.notice import can_erase, progress
-from ticdc_local.cli.project import FeedFile, chosen_feeds, open_reader, read_feed_files
+from ticdc_local.cli.project import FeedOrMistake, chosen_feeds, open_reader, read_feed_files
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.runner.display import without_controls
 
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     return max((health for health, _ in checked), default=Health.FINE) if options.check else 0
 
 
-def _lines(options: argparse.Namespace, lake: DeltaReader, status: FeedStatus, file: FeedFile) -> list[str]:
+def _lines(options: argparse.Namespace, lake: DeltaReader, status: FeedStatus, file: FeedOrMistake) -> list[str]:
     """Returns what is printed of a feed, for people."""
     wrong = [f"  feed file    broken: {_on_one_line(file)}"] if isinstance(file, ConfigError) else []
     command = in_same_place(options, f"ticdc-lake run --feed {status.feed}")
@@ -110,7 +110,7 @@ def _watch(options: argparse.Namespace) -> None:
     """Shows the feeds until Ctrl-C. Raises ConfigError without a terminal for it."""
     if not can_erase(sys.stdout):
         raise ConfigError("--watch: expected a terminal that can erase lines; --json or --check are for scripts")
-    from ticdc_local.cli.watch import Check, watch  # the others need no rich
+    from ticdc_local.cli.watch import watch  # the others need no rich
 
     feeds = chosen_feeds(options, open_reader(options))
 
@@ -123,12 +123,14 @@ def _watch(options: argparse.Namespace) -> None:
     watch(read_statuses, options.watch)
 
 
-def status_of(lake: DeltaReader, feed: str, file: FeedFile) -> FeedStatus:
+def status_of(lake: DeltaReader, feed: str, file: FeedOrMistake) -> FeedStatus:
     """Returns a feed's status, by its file if there is one that is right."""
     return feed_status(lake, feed, gold_config_of(file) if isinstance(file, Feed) else None)
 
 
-def health_of(files: Mapping[str, FeedFile], status: FeedStatus, max_age: float | None = None) -> tuple[Health, str]:
+def health_of(
+    files: Mapping[str, FeedOrMistake], status: FeedStatus, max_age: float | None = None
+) -> tuple[Health, str]:
     """Returns the same as `checked_status`, by what the feed's file tolerates in its section ``alarm``; ``max_age`` is
     in place of its ``behind``. A feed whose file is wrong is broken, and says nothing about the others."""
     file = files[status.feed]

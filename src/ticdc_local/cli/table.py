@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ticdc_codec.errors import ConfigError, suggestion
-from ticdc_lakehouse.gold.overrides import Action, blocked_table
+from ticdc_lakehouse.gold.overrides import OverrideAction, blocked_table
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.schema.names import by_text, named
 from ticdc_local.cli.arguments import feed_argument, in_same_place, one_of, place_arguments
@@ -22,8 +22,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument(
         "action",
-        type=one_of(Action),
-        choices=tuple(Action),
+        type=one_of(OverrideAction),
+        choices=tuple(OverrideAction),
         help="skip-ddl: skip the DDL that blocks the table; resume: try again from there",
     )
     parser.add_argument("table", metavar="DATABASE.TABLE", help="as `ticdc-lake status` names it")
@@ -55,4 +55,4 @@ def _check_table(options: argparse.Namespace) -> None:
     if named(options.table, now.tables) is None:
         known = suggestion(options.table, by_text(now.tables))
         raise ConfigError(f"{options.table}: feed {options.feed} has no such table; {known}")
-    blocked_table(lake, options.feed, now, options.table, Action(options.action))
+    blocked_table(lake, options.feed, now, options.table, OverrideAction(options.action))

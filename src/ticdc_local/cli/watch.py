@@ -12,12 +12,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ticdc_lakehouse.counted import duration
-from ticdc_lakehouse.ops.status import FeedStatus, Health
+from ticdc_lakehouse.ops.status import Check, FeedStatus, Health
 
 _COLOURS = {Health.FINE: "green", Health.ATTENTION: "yellow", Health.BROKEN: "red"}
 _COLUMNS = ("landed", "a second", "waiting", "quarantined", "unapplied", "age of data", "blocked")
-Check = Callable[[FeedStatus], tuple[Health, str]]
-"""Returns a feed's health, and a line that says it and why."""
 
 
 def watch(read_statuses: Callable[[], tuple[Sequence[FeedStatus], Check]], every: float) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from html import escape
 
 from ticdc_codec.tso import time_text
 from ticdc_lakehouse.counted import counted, duration
-from ticdc_lakehouse.ops.status import FeedStatus, Health
+from ticdc_lakehouse.ops.status import Check, FeedStatus, Health
 from ticdc_lakehouse.schema.names import by_text, texts_of
 from ticdc_local.report import plots
 from ticdc_local.report.facts import FeedFacts, TableFacts
 from ticdc_local.report.plots import SECONDS, Line, bars, lines, stacks
 
-Check = Callable[[FeedStatus], tuple[Health, str]]
-"""Returns a feed's health, and a line that says it and why, as `ticdc-lake status --check` prints it."""
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b2733; --soft: #5b6b7b; --line: #d9e0e7; --paper: #fff; --card: #f5f7fa;
   --good: #1a7f4b; --warn: #b26a00; --bad: #c0282d; }

@@ -20,11 +20,11 @@ from ticdc_local.runner.bundle import Bundle
 from ticdc_local.runner.graph import AnyTask, ForEachTask, Job, NotebookTask, RunJobTask, Task, read_job
 from ticdc_local.runner.notebook import Surroundings, run_notebook
 from ticdc_local.runner.outcome import (
-    Event,
     JobResult,
     JobState,
     OnProgress,
     Progress,
+    TaskEvent,
     TaskResult,
     TaskState,
     job_state,
@@ -145,7 +145,7 @@ class _Run:
         label = f"{task.task_key}{self.iteration}"
         state = skip_state(task, self.results)
         if state is not None:
-            self.runner.on_progress(Progress(task=label, event=Event.SKIPPED, state=state))
+            self.runner.on_progress(Progress(task=label, event=TaskEvent.SKIPPED, state=state))
             return TaskResult(task=label, state=state)
         values = {parameter(name): text for name, text in self.parameters.items()}
         values |= {result_state(key): self.results[key].state.value for key in task.upstream}
@@ -183,14 +183,14 @@ class _Run:
     def attempts(self, task: AnyTask, work: NotebookTask, label: str, values: Mapping[str, str]) -> TaskResult:
         """Runs a notebook until it succeeds, its retries are used up, or a retry would be of no use."""
         started, number, report = time.monotonic(), 1, self.runner.on_progress
-        report(Progress(task=label, event=Event.STARTED))
+        report(Progress(task=label, event=TaskEvent.STARTED))
         value, error = self.attempt(work, values)
         while error is not None and number <= task.max_retries and not isinstance(error, ConfigError):
-            report(Progress(task=label, event=Event.RETRYING, error=error, attempt=number))
+            report(Progress(task=label, event=TaskEvent.RETRYING, error=error, attempt=number))
             self.runner.wait(task)
             number += 1
             value, error = self.attempt(work, values)
-        event, state = (Event.FAILED, TaskState.FAILED) if error else (Event.FINISHED, TaskState.SUCCESS)
+        event, state = (TaskEvent.FAILED, TaskState.FAILED) if error else (TaskEvent.FINISHED, TaskState.SUCCESS)
         seconds = time.monotonic() - started
         report(Progress(task=label, event=event, state=state, seconds=seconds, error=error, attempt=number))
         return TaskResult(task=label, state=state, seconds=seconds, attempts=number, error=error, value=value)

@@ -39,7 +39,7 @@ class JobState(StrEnum):
     FAILED = "failed"
 
 
-class Event(StrEnum):
+class TaskEvent(StrEnum):
     """What progress reports."""
 
     STARTED = "started"
@@ -55,7 +55,7 @@ class Progress:
 
     task: str
     """The task's key, for an iteration with its input: ``bronze[shop]``."""
-    event: Event
+    event: TaskEvent
     state: TaskState | None = None
     """None while it runs."""
     seconds: float = 0.0
@@ -95,7 +95,7 @@ class TaskResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class FailedChain:
     """The first failure of a chain of tasks, and what was not run because of it."""
 
     task: str
@@ -105,7 +105,7 @@ class Failure:
     not_run: tuple[str, ...]
 
 
-def failures(tasks: tuple[TaskResult, ...]) -> Iterator[Failure]:
+def failures(tasks: tuple[TaskResult, ...]) -> Iterator[FailedChain]:
     """Yields each chain's first failure: of these tasks, of each iteration, of each job that one of them ran.
 
     What failed after it, such as an alarm, failed because of it.
@@ -113,7 +113,9 @@ def failures(tasks: tuple[TaskResult, ...]) -> Iterator[Failure]:
     first = next((task for task in tasks if task.error is not None), None)
     if first is not None and first.error is not None:
         not_run = tuple(task.task for task in tasks if task.state is TaskState.UPSTREAM_FAILED)
-        yield Failure(task=first.task, attempts=first.attempts, error=first.error, trace=first.trace, not_run=not_run)
+        yield FailedChain(
+            task=first.task, attempts=first.attempts, error=first.error, trace=first.trace, not_run=not_run
+        )
     for task in tasks:
         for iteration in task.iterations:
             yield from failures((iteration,))
@@ -130,7 +132,7 @@ class JobResult:
     tasks: tuple[TaskResult, ...]
 
     @property
-    def failures(self) -> tuple[Failure, ...]:
+    def failures(self) -> tuple[FailedChain, ...]:
         """The first failure of each chain of tasks."""
         return tuple(failures(self.tasks))
 
