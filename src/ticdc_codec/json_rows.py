@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from ticdc_codec.batch import Events, RowBatch
+from ticdc_codec.bounded_cache import make_room
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout
-from ticdc_codec.json_table import make_room
 from ticdc_codec.json_text import Unreadable, names_of, unreadable
 from ticdc_codec.message import decompress
 from ticdc_codec.options import Compression

@@ -7,9 +7,9 @@ column that the message leaves out (what an update has not changed).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -225,26 +225,5 @@ class ColumnOrder:
         return positions == sorted(positions)
 
 
-SELECTED = "(do the sink's column-selectors leave out a key column?)"
+KEY_COLUMN_HINT = "(do the sink's column-selectors leave out a key column?)"
 """The error's detail: ticdc names the whole key, whatever columns a row has."""
-_MOST_KEPT = 4096
-"""Entries of a cache (tables, and texts that lead to them) before it is cleared: some MB."""
-
-
-def make_room(cache: dict[Any, Any] | set[bytes]) -> None:
-    """Clears a cache that is full."""
-    if len(cache) >= _MOST_KEPT:
-        cache.clear()
-
-
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
-
-
-def cached(cache: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    """Returns the cache's value of ``key``; one that is missing is made and added. Raises what ``make`` raises."""
-    value = cache.get(key)
-    if value is None:
-        make_room(cache)
-        value = cache[key] = make()
-    return value

@@ -22,18 +22,17 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, UnsetType
 
+from ticdc_codec.bounded_cache import cached, make_room
 from ticdc_codec.canal_json.envelope import Envelope, Extension
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.json_table import (
-    SELECTED,
+    KEY_COLUMN_HINT,
     Conversion,
     Image,
     ImageTypes,
     TextImages,
-    cached,
     check_names,
-    make_room,
 )
 from ticdc_codec.json_text import Unreadable, names_of, quotes_of, unreadable
 from ticdc_codec.mysql_type import Family, MysqlType, family_of, is_known, may_be_two, parse_type
@@ -191,7 +190,9 @@ class TableReaders:
                 "wrong_columns", f"expected equal names in sqlType {[*names]} and mysqlType {[*types]}"
             )
         if not names.keys() >= set(keys) or len(set(keys)) != len(keys):
-            raise envelope.fault("wrong_columns", f"expected pkNames among {[*names]}, found {[*keys]} {SELECTED}")
+            raise envelope.fault(
+                "wrong_columns", f"expected pkNames among {[*names]}, found {[*keys]} {KEY_COLUMN_HINT}"
+            )
         if unknown := [*filterfalse(is_known, types.values())]:
             raise envelope.fault("unknown_type", f"expected types of TiDB in mysqlType, found {unknown[0][:80]!r}")
         ordered = {name: types[name] for name in names}  # mysqlType's own order is a Go map's (wire.md 1.4.1)

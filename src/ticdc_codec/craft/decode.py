@@ -48,7 +48,7 @@ class _Decoder:
     MOST_TERMS = 1000
 
     def __init__(self, options: SinkOptions) -> None:
-        self._shapes = LayoutCache(options.craft_float)
+        self._layouts = LayoutCache(options.craft_float)
         self._terms: dict[bytes, Terms] = {}
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
@@ -114,7 +114,7 @@ class _Decoder:
         counts, first_size = read_groups(messages, sizes, rows)
         if not len(rows):
             return None
-        groups = self._groups(messages, sizes, header, terms, (rows, counts, first_size))
+        groups = self._groups(messages, sizes, header, terms, event=rows, counts=counts, first_size=first_size)
         # after[r], before[r]: column group of row r's image, -1 for none.
         after, before = _images(groups, np.cumsum(counts) - counts, counts == 2)
         images, keys = ValueReader(messages, groups).objects()
@@ -144,10 +144,13 @@ class _Decoder:
         sizes: Sizes,
         header: Header,
         terms: list[Terms],
-        rows: tuple[Int64s, Int64s, Int64s],
+        *,
+        event: Int64s,
+        counts: Int64s,
+        first_size: Int64s,
     ) -> ColumnGroups:
-        """Returns the column groups of ``rows`` (event, number of groups, bytes of the first one), New before Old."""
-        event, counts, first_size = rows
+        """Returns the column groups of rows, New before Old: of each row its ``event``, how many groups it has, and the
+        bytes of the first one."""
         # owner[g], start[g], end[g]: event of group g, and its bytes in the message. A row's first group ends after
         # first_size bytes, where the second begins.
         # second: the groups that are their row's second one.
@@ -160,7 +163,7 @@ class _Decoder:
         return ColumnGroups(
             messages,
             terms,
-            self._shapes,
+            self._layouts,
             sizes.message[owner],
             header.databases[owner],
             header.tables[owner],
@@ -246,7 +249,7 @@ def _add_resolved(commit_ts: int, start: int, end: int, out: Events) -> None:
 def _named(terms: Terms, header: Header, event: int) -> tuple[str | None, str | None]:
     """Returns the event's database and table."""
     database, table = int(header.databases[event]), int(header.tables[event])
-    return tuple(terms.names[term] if term >= 0 else None for term in (database, table))  # type: ignore[return-value]
+    return terms.names[database] if database >= 0 else None, terms.names[table] if table >= 0 else None
 
 
 def _name_tables(

@@ -10,12 +10,13 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.batch import DecoderContext
+from ticdc_codec.bounded_cache import cached
 from ticdc_codec.debezium.column import Described, described
 from ticdc_codec.debezium.envelope import columns_of
 from ticdc_codec.debezium.value import Texts, ValueFormat, texts
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
-from ticdc_codec.json_table import SELECTED, ColumnOrder, Image, ImageTypes, cached, check_names
+from ticdc_codec.json_table import KEY_COLUMN_HINT, ColumnOrder, Image, ImageTypes, check_names
 from ticdc_codec.json_text import quotes_of
 
 _ENCODE = msgspec.json.Encoder().encode
@@ -159,7 +160,7 @@ class TableReaders:
             raise DecodeError("wrong_columns", f"expected columns {[*fields]}, found {[*description.names]}")
         if fields and not fields.keys() >= {*(description.keys or ())}:
             raise DecodeError(
-                "wrong_columns", f"expected key columns among {[*fields]}, found {description.keys} {SELECTED}"
+                "wrong_columns", f"expected key columns among {[*fields]}, found {description.keys} {KEY_COLUMN_HINT}"
             )
         defined = self._defined(description)
         # Before v8.5 messages have no key (wire.md 1.5.1).

@@ -16,10 +16,11 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, checked_tso, checked_watermark, in_order
+from ticdc_codec.bounded_cache import cached
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_rows import JsonRows, RowSpec, RowTexts, SingleRow
-from ticdc_codec.json_table import cached, handle_key_lines, old_handle_keys, without_null
+from ticdc_codec.json_table import handle_key_lines, old_handle_keys, without_null
 from ticdc_codec.json_text import Unreadable, check_replaced_bytes, names_of, quotes_of_all, unreadable
 from ticdc_codec.message import MAX_DECOMPRESSED, decompress, stored_message
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, Key, key_texts, offset_of, read_key, texts_of
@@ -98,10 +99,10 @@ class _Batch:
         out = Events()
         faults = [(number, 0, partial(Events.error, error=error)) for number, (_, error) in self._faults.items()]
         others = [other for other in self._others if other[0] not in self._faults]
-        in_order = sorted(others + faults, key=lambda other: other[:2])
-        for out.message, _, add in in_order:
+        additions = sorted(others + faults, key=lambda other: other[:2])
+        for out.message, _, add in additions:
             add(out)
-        return out, [index for _, index, _ in in_order]
+        return out, [index for _, index, _ in additions]
 
     def _message(self, number: int, key: bytes | None, value: bytes | None) -> None:
         """Keeps the events of a message. Raises DecodeError."""

@@ -189,8 +189,9 @@ class Values:
         """Returns bytes as hexadecimal digits."""
         return digits_of(self._slices(self._first[chosen], self._second[chosen]))
 
-    def decimals(self, chosen: Int64s) -> pa.Array:
-        """Returns BIT as a text of its number; ENUM and SET as names."""
+    def numbers_in_texts(self, chosen: Int64s) -> pa.Array:
+        """Returns the numbers that strings stand for: digits of a BIT (ticdc, wire.md 1.3.2), names of an ENUM or SET
+        (before v8.0, wire.md 1.3.1)."""
         texts = self._plain_texts(chosen, self._first[chosen], self._second[chosen]).to_pylist()
         return self._each(chosen, texts, [self._number_of(column) for column in self._column[chosen].tolist()])
 
@@ -235,8 +236,8 @@ _READERS: dict[tuple[Tag, ValueEncoding], Callable[[Values, Int64s], pa.Array]] 
     (Tag.DOUBLE, ValueEncoding.DOUBLE): Values.doubles,
     (Tag.STRING, ValueEncoding.TEXT): Values.strings,
     (Tag.LONG, ValueEncoding.ENUM): Values.unsigned,
-    (Tag.STRING, ValueEncoding.ENUM): Values.decimals,
-    (Tag.STRING, ValueEncoding.BITS): Values.decimals,
+    (Tag.STRING, ValueEncoding.ENUM): Values.numbers_in_texts,
+    (Tag.STRING, ValueEncoding.BITS): Values.numbers_in_texts,
     (Tag.BYTES, ValueEncoding.BINARY): Values.binaries,
     (Tag.TIMESTAMP, ValueEncoding.TIMESTAMP): Values.timestamps,
 }

@@ -303,8 +303,8 @@ def _gold_rows(lake: Lake, feeds: Mapping[str, FeedStatus]) -> dict[str, int]:
         for name, feed_status in feeds.items()
         for state in feed_status.tables.values()
     ]
-    counted = lake.rows(f"SELECT feed, count(*) AS number FROM ({' UNION ALL '.join(views)}) GROUP BY feed")
-    return {row["feed"]: row["number"] for row in counted}
+    rows = lake.rows(f"SELECT feed, count(*) AS number FROM ({' UNION ALL '.join(views)}) GROUP BY feed")
+    return {row["feed"]: row["number"] for row in rows}
 
 
 def _show_queries(demo: _Demo, lake: Lake, tso: int) -> None:

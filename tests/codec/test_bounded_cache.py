@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_codec import json_table
-from ticdc_codec.json_table import cached
+from ticdc_codec import bounded_cache
+from ticdc_codec.bounded_cache import cached
 
 
 def test_a_missing_value_is_made_once() -> None:
@@ -16,7 +16,7 @@ def test_a_missing_value_is_made_once() -> None:
 
 
 def test_a_full_cache_is_cleared_only_for_a_missing_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_table, "_MOST_KEPT", 2)
+    monkeypatch.setattr(bounded_cache, "_MOST_KEPT", 2)
     cache = {"t": 1, "u": 2}
     assert cached(cache, "u", lambda: 3) == 2
     assert cache == {"t": 1, "u": 2}
