@@ -128,7 +128,7 @@ display(spark.sql(windows))
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC An analyst reads the view in gold; its columns have TiDB's names, types and comments.
+# MAGIC An analyst reads the view in gold; its columns have TiDB's names, Spark's types and MySQL's types as comments.
 
 # COMMAND ----------
 

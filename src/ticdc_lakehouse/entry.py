@@ -265,7 +265,7 @@ class Run:
     @property
     def _schemas(self) -> Mapping[SchemaName, tuple[Column, ...]]:
         if self._has_external_schemas:
-            return external_schemas.known(self.lake, self.feed.name)
+            return external_schemas.learned(self.lake, self.feed.name)
         return {}
 
     @property

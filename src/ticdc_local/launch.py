@@ -21,7 +21,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_local.java import Java
 
 CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE")
-"""By which PySpark takes any session for a client of Spark Connect."""
+"""Environment variables that make PySpark take any session for a client of Spark Connect."""
 _CLASS_PATH_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
 """What they name is on the class path: with a cluster's core-site.xml a lake's folder would be one of HDFS."""
 

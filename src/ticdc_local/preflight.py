@@ -45,7 +45,7 @@ _NAMED_BY_BROKER = re.compile(r"(?:\w+://)?(\S+)/\d+: ")
 _UNTRUSTED = "certificate verify failed"
 """In the client's text of a certificate that it does not trust."""
 Topics = Mapping[str, TopicMetadata]
-"""Of a broker, by name."""
+"""A broker's topics by name."""
 _JAAS = re.compile(r'\b(username|password)\s*=\s*"([^"\\]+)"')
 """In JAAS's plainest spelling; Java reads other quotes, and escapes, as well."""
 _HOST_NAMES = "ssl.endpoint.identification.algorithm"
@@ -59,7 +59,7 @@ class Sample:
     """A sample of what a feed's topics hold."""
 
     partitions: Mapping[str, int]
-    """By topic, their number."""
+    """Number of partitions of each topic."""
     messages: list[Pair]
     """Up to 48 of the first ones."""
 

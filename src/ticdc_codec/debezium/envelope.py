@@ -71,7 +71,7 @@ class _Peek(msgspec.Struct, gc=False):
 
 
 class RowPayload(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
-    """A row's, its images unread."""
+    """Payload of a row; its images stay unread."""
 
     source: Source
     ts_ms: int
@@ -83,7 +83,7 @@ class RowPayload(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=T
 
 
 class WatermarkPayload(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A watermark's: ``source.commit_ts``."""
+    """Payload of a watermark; its TSO is ``source.commit_ts``."""
 
     source: Source
     ts_ms: int
@@ -130,7 +130,7 @@ class TableChange(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class DdlPayload(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A DDL's."""
+    """Payload of a DDL."""
 
     source: Source
     ts_ms: int

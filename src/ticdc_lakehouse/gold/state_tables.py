@@ -99,7 +99,7 @@ _TABLES = {
     TABLE_STATES: (_STATE_COLUMNS, "The state of each table, a row for each window in which it changed"),
     DEFINITIONS: (_DEFINITION_COLUMNS, "Definitions of every feed's tables, by commit_ts"),
     OVERRIDES: (_OVERRIDE_COLUMNS, "What people decided about blocked tables, and rows that they had repaired"),
-    TOPICS: (_TOPIC_COLUMNS, "The tables that each topic ever brought something of"),
+    TOPICS: (_TOPIC_COLUMNS, "Tables of which each topic has delivered a row change or DDL"),
 }
 # Each window appends a small file: from 50 on they are compacted. History is in the rows, so old versions may go.
 _PROPERTIES = (

@@ -55,7 +55,7 @@ class Completeness:
     """True if there may be any DDL that is not applied yet."""
     may_advance: bool = False
     """True if W may be higher once this window is published: other topics are ahead, and a DDL that is not applied yet
-    may retire the one that holds W back."""
+    may retire the one that W is waiting on."""
     replays_through: datetime | None = None
     """Time of the newest replay from quarantine since the published state; None if there was none. A later one, which
     may end while gold reads, is left to the next run."""
@@ -145,7 +145,7 @@ def _landed(lake: Reader, feed: str, since: int) -> dict[int, _Batch]:
 def _progress_and_blocking(
     lake: Reader, feed: str, since: Published
 ) -> tuple[list[_Progress], list[quarantine.BlockingMessage]]:
-    """Returns what is new, and the messages in quarantine that hold it back.
+    """Returns what is new, and the messages in quarantine that the watermark is waiting on.
 
     Meanwhile a replay may close a message, and silver may append. What the replay decoded, a DDL perhaps, is seen,
     since events are read after the open messages; a message that was quarantined in between is looked up, too.

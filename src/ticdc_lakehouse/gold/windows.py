@@ -102,7 +102,7 @@ def apply(
     source: SnapshotAt | None = None,
 ) -> Applied:
     """Applies what is complete, up to ``until_tso`` at most, and publishes it. Repeating it changes nothing. Where a
-    window retires the topic that held the watermark back, the next window follows at once.
+    window retires the topic that the watermark was waiting on, the next window follows at once.
 
     Tables of ``restart`` go on from there, in the place of what was published of them. ``known`` is the state that an
     earlier run of this process published (`Applied.state`), after which none failed: it is not read again if it is

@@ -26,7 +26,7 @@ _BINARY_TYPES = {"char": "binary", "varchar": "varbinary"} | {
 }
 
 _CHARACTER_BYTES = {"binary": 1, "ascii": 1, "latin1": 1, "gbk": 2, "utf8": 3, "utf8mb3": 3}
-"""By character set; of TiDB's usual one, utf8mb4, 4."""
+"""Bytes of a character by character set; utf8mb4 and unknown ones have 4."""
 _LENGTHS = (("tiny", 2**8), ("", 2**16), ("medium", 2**24), ("long", 2**32))
 
 

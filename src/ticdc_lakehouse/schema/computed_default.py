@@ -27,9 +27,9 @@ class OldRows:
 
     policy: OnComputedDefault
     time_zone: str
-    """The feed's, in which TIMESTAMP texts are written."""
+    """Time zone of the feed, in which TIMESTAMP texts are written."""
     ddl_time_zone: str | None
-    """That of the sessions which run DDL; None if it is not known."""
+    """Time zone of the sessions that run DDL; None if it is not known."""
     none: bool = False
     """True if the table has no rows, so that no value is needed."""
 

@@ -44,7 +44,7 @@ def decode(lake: Lake, decoding: decode_stream.Decoding) -> decode_stream.Decode
     done = decode_stream.decode(lake, decoding)
     _learn(lake, decoding.feed)
     quarantine.create_tables(lake)
-    quarantine.replay(lake, replace(decoding, schemas=known(lake, decoding.feed)), reason=MISSING)
+    quarantine.replay(lake, replace(decoding, schemas=learned(lake, decoding.feed)), reason=MISSING)
     return done
 
 
@@ -70,14 +70,8 @@ class SchemasByName(Mapping[SchemaName, tuple[Column, ...]]):
         return len(self._by_name)
 
 
-def known(lake: Lake, feed: str) -> SchemasByName:
-    """Returns the schemas learned so far: a few per table."""
-    _create(lake, feed)
-    return learned(lake, feed)
-
-
 def learned(lake: Reader, feed: str) -> SchemasByName:
-    """Returns the same as `known`, but creates nothing."""
+    """Returns the schemas learned so far: a few per table. Creates nothing."""
     if not lake.exists(Layer.SILVER, schemas_table(feed)):
         return SchemasByName([])
     table = lake.table(Layer.SILVER, schemas_table(feed))
