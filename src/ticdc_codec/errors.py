@@ -2,7 +2,8 @@
 
 LakehouseError
 ├── ConfigError          the operator: the job stops before it touches data
-│   └── OffsetGapError   Kafka deleted messages before they were read
+│   ├── OffsetGapError   Kafka deleted messages before they were read
+│   └── PublishedMeanwhileError  another run of the same feed published first
 ├── AttentionError       the operator, of a feed whose run did its work: a table is blocked, messages are in quarantine
 ├── DecodeError          the message: it goes to quarantine whole, the job continues
 └── ApplyError           the table's owner: this table is blocked with a reason, the others continue
@@ -29,6 +30,10 @@ class ConfigError(LakehouseError):
 
 class OffsetGapError(ConfigError):
     """Kafka's retention overtook the reader: it deleted messages that were never read."""
+
+
+class PublishedMeanwhileError(ConfigError):
+    """Another run of the same feed published while this one was at work; this one has published nothing."""
 
 
 class AttentionError(LakehouseError):

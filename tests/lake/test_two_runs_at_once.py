@@ -13,8 +13,8 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import USER_METADATA
-from ticdc_lakehouse.gold import staging, table_execution, views, windows
-from ticdc_lakehouse.gold.live_commits import Commits, restore
+from ticdc_lakehouse.gold import maintenance, staging, table_execution, views, windows
+from ticdc_lakehouse.gold.live_commits import Commits, commits_since, restore
 from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.loop import FailedRound, Round, rounds
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 A = Source(table="a")
+B = Source(table="b")
 
 
 @pytest.fixture
@@ -116,6 +117,71 @@ def test_a_restore_to_an_older_version_than_the_published_one_is_undone(feed: Ch
     feed.resolve(at(6))
     feed.go()
     assert feed.rows("a") == {1: ("second",), 2: ("third",)}
+
+
+@pytest.fixture
+def maintained(feed: Changefeed) -> Changefeed:
+    """Two tables are published; a change of one of them has landed."""
+    feed.send(0, B.insert(at(3), 1, "quiet"))
+    feed.resolve(at(4))
+    feed.go()
+    feed.send(0, A.update(at(5), (1, "first"), (1, "second")))
+    feed.resolve(at(6))
+    feed.load()
+    return feed
+
+
+def test_maintenance_pins_views_on_top_of_what_gold_publishes_meanwhile(
+    maintained: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else that of a feed with many tables, which takes longer than the pause between two runs, would never end."""
+    feed, config = maintained, maintained.run.gold_config
+    compact, publish_versions = maintenance._compact, maintenance.publish_versions
+
+    def compact_beside_gold(*arguments: Any) -> None:
+        monkeypatch.setattr(maintenance, "_compact", compact)
+        windows.apply(feed.lake, config)
+        compact(*arguments)
+
+    def publish_after_gold(*arguments: Any) -> Any:
+        monkeypatch.setattr(maintenance, "publish_versions", publish_versions)
+        feed.resolve(at(7))
+        feed.load()
+        windows.apply(feed.lake, config)
+        return publish_versions(*arguments)
+
+    monkeypatch.setattr(maintenance, "_compact", compact_beside_gold)
+    monkeypatch.setattr(maintenance, "publish_versions", publish_after_gold)
+    before = feed.state
+    maintenance.maintain(as_on_databricks(feed.lake), config)
+    assert feed.state.tso == at(7)
+    assert (feed.rows("a"), feed.rows("b")) == ({1: ("second",)}, {1: ("quiet",)})
+    assert {state.stable_id: state.version for state in feed.state.tables.values()} == feed.data_versions()
+    assert feed.state.tables["shop", "b"].version > before.tables["shop", "b"].version
+
+
+def test_maintenance_does_not_put_back_what_gold_is_about_to_publish(
+    maintained: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed, config = maintained, maintained.run.gold_config
+    apply_plans, before = windows._apply_plans, maintained.state
+
+    def beside_maintenance(*arguments: Any) -> Any:
+        monkeypatch.setattr(windows, "_apply_plans", apply_plans)
+        outcomes = apply_plans(*arguments)
+        maintenance.maintain(as_on_databricks(feed.lake), config)
+        return outcomes
+
+    monkeypatch.setattr(windows, "_apply_plans", beside_maintenance)
+    with pytest.raises(ConfigError, match="another run published"):
+        windows.apply(feed.lake, config)
+    state = feed.state.tables["shop", "a"]
+    assert state.version == before.tables["shop", "a"].version
+    _, commits = commits_since(feed.lake, state.lake_name, state.version)
+    assert [commit.operation for commit in commits] == ["MERGE"]
+    assert feed.rows("a") == {1: ("first",)}
+    feed.apply()
+    assert (feed.rows("a"), feed.rows("b")) == ({1: ("second",)}, {1: ("quiet",)})
 
 
 def test_what_another_run_has_staged_stays_for_a_day(feed: Changefeed, tmp_path: Path) -> None:

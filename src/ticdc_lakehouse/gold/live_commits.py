@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from threading import Lock, get_ident
 from typing import Any
 
@@ -72,11 +73,11 @@ class Commit:
 
     version: int
     operation: str
+    timestamp: datetime
     feed: str | None
     """This and the next two are None where something else than gold wrote the version."""
     tso: int | None
     run: str | None
-    timestamp: str = ""
     restored_to: int | None = None
     """The earlier version to which it put the table back."""
 
@@ -98,7 +99,7 @@ def _commit(row: Row) -> Commit:
     return Commit(
         version=row["version"],
         operation=row["operation"],
-        timestamp=str(row["timestamp"]),
+        timestamp=row["timestamp"],
         restored_to=None if restored_to is None else int(restored_to),
         **_metadata(row["userMetadata"]),
     )

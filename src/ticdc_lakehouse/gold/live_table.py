@@ -271,20 +271,22 @@ def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[st
     ever = names_ever(lake, feed) if others else set()
     renames = {old: new for old, new in others.items() if old in ever or is_internal(old)}
     for name in places.keys() - targets.keys():
-        if name in renames.values() or _is_abandoned(lake, name):
+        if name in renames.values() or is_abandoned(lake, _last_written(lake, name)):
             lake.drop(Layer.LIVE, name)
     return renames
 
 
-def _is_abandoned(lake: Lake, name: str) -> bool:
-    """True if no run is at work on an unpublished live table. On a laptop the lock says so (`run_lock`). Elsewhere
-    another run, a long ``load`` for one, may be about to publish it: it has a day."""
-    if not lake.on_databricks:
-        return True
+def is_abandoned(lake: Lake, written: datetime) -> bool:
+    """True if no run is at work on an unpublished version of a live table, ``written`` then. On a laptop the lock says
+    so (`run_lock`). Elsewhere another run, a long ``load`` for one, may be about to publish it: it has a day."""
+    return not lake.on_databricks or written.astimezone(UTC) < datetime.now(UTC) - _ABANDONED_AFTER
+
+
+def _last_written(lake: Lake, name: str) -> datetime:
     newest = lake.history(lake.table(Layer.LIVE, name), 1).first()
     assert newest is not None
     written: datetime = newest["timestamp"]
-    return written.astimezone(UTC) < datetime.now(UTC) - _ABANDONED_AFTER
+    return written
 
 
 def has_published_names(lake: Reader, names: Mapping[str, str]) -> bool:

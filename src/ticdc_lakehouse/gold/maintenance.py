@@ -1,7 +1,9 @@
 """Maintenance of a feed's gold: deletes what can no longer be read, and compacts the rest.
 
 OPTIMIZE, ours or the platform's, rewrites files, and VACUUM would eventually delete those that a view is pinned to. So
-maintenance publishes the newest version that has the same rows, and pins the views to it.
+maintenance publishes the newest version that has the same rows, and pins the views to it. On Databricks gold may run
+beside it: what that has merged and not yet published is left to it, and what it publishes is where maintenance starts
+from.
 
 A state stays readable for the feed's ``gold.retention_days`` after another one took its place, also that of tables that
 were dropped, truncated or altered since. `time_travel.as_of` refuses what is older.
@@ -17,12 +19,15 @@ from uuid import uuid4
 
 from pyspark.sql import functions as F
 
+from ticdc_codec.errors import PublishedMeanwhileError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.gold import views
-from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version, restore
+from ticdc_lakehouse.gold.live_commits import Commits, commits_since, restore
 from ticdc_lakehouse.gold.live_table import (
+    id_of,
+    is_abandoned,
     kept_days,
     live_name,
     live_names,
@@ -40,12 +45,14 @@ from ticdc_lakehouse.gold.state_tables import (
     values_of,
 )
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.recovery import still_recoverable
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import literal
 
 KEPT = "kept"
+_TRIES = 5
+"""Attempts to publish beside runs of gold: each takes seconds to minutes, a run of gold comes every few minutes."""
 _COLUMNS = """
     feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
     since TIMESTAMP NOT NULL COMMENT 'states that were replaced before this time cannot be read',
@@ -91,27 +98,28 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
     commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
     with closing(commits):
-        found = {state.stable_id: _restore(commits, state) for state in before.tables.values() if state.version >= 0}
+        for state in before.tables.values():
+            _restore(commits, state)
     for name in unreadable:
         lake.drop(Layer.LIVE, name)
     lake.remove_abandoned(Layer.LIVE)
     kept = [each for each in sorted(needed) if lake.exists(Layer.LIVE, live_name(names, each))]
     for each in kept:
         _compact(lake, live_name(names, each), given.get(each, {}), days)
-    newest = {each: own_version(lake, live_name(names, each), at, commits.run) for each, at in found.items()}
-    _pin(lake, config, before, newest)
+    _pin(lake, config, commits.run)
     forget_states(lake, feed, first)
     _compact_shared(lake, feed)
     return Maintained(feed=feed, since=since, compacted=len(kept), dropped=tuple(unreadable))
 
 
-def _restore(commits: Commits, state: TableState) -> int:
-    """Puts a live table back to its published version, and returns the version that was the newest. What a dead run
-    wrote since goes first: VACUUM may delete the files that it replaced, which a blocked table shows for long."""
-    newest, others = commits_since(commits.lake, state.lake_name, state.version)
-    if others:
+def _restore(commits: Commits, state: TableState) -> None:
+    """Puts a live table back to its published version. What a dead run wrote since goes first: VACUUM may delete the
+    files that it replaced, which a blocked table shows for long."""
+    if state.version < 0:
+        return
+    _, unpublished = commits_since(commits.lake, state.lake_name, state.version)
+    if unpublished and is_abandoned(commits.lake, unpublished[-1].timestamp):
         restore(commits.at(state.applied_tso), state.lake_name, state.version)
-    return newest
 
 
 def _compact(lake: Lake, name: str, properties: Mapping[str, str], days: int) -> None:
@@ -139,10 +147,37 @@ def _compact_shared(lake: Lake, feed: str) -> None:
             lake.spark.sql(f"VACUUM {lake.table(layer, name)}")
 
 
-def _pin(lake: Lake, config: GoldConfig, before: Published, newest: Mapping[str, int]) -> None:
-    """Publishes the newest versions, by stable id: they have the rows of the published ones."""
-    if any(newest.get(state.stable_id, state.version) != state.version for state in before.tables.values()):
-        publish_versions(lake, config, before, newest)
+def _pin(lake: Lake, config: GoldConfig, run: str) -> None:
+    """Publishes the newest versions that have the rows of the published ones, again if another run publishes meanwhile.
+
+    Raises PublishedMeanwhileError if that happens each time.
+    """
+    for tries_left in reversed(range(_TRIES)):
+        before = published(lake, config.feed)
+        newest = {
+            state.stable_id: version
+            for state in before.tables.values()
+            if (version := _newest_with_its_rows(lake, state, run)) != state.version
+        }
+        if not newest:
+            return
+        try:
+            publish_versions(lake, config, before, newest)
+        except PublishedMeanwhileError:
+            if not tries_left:
+                raise
+        else:
+            return
+
+
+def _newest_with_its_rows(lake: Lake, state: TableState, run: str) -> int:
+    """Returns the newest version of a live table if it has the rows of the published one, else the published one: a run
+    of gold is at work, or a dead one was. ``run`` is that of maintenance, which may have put the table back."""
+    if state.version < 0 or id_of(lake, state.lake_name) != state.stable_id:
+        return state.version
+    newest, commits = commits_since(lake, state.lake_name, state.version)
+    same = not commits or (commits[-1].run, commits[-1].restored_to) == (run, state.version)
+    return newest if same else state.version
 
 
 def _first_shown(lake: Lake, feed: str, since: datetime) -> int:

@@ -16,7 +16,7 @@ from uuid import uuid4
 from delta.exceptions import ConcurrentTransactionException
 from pyspark.sql import functions as F
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import PublishedMeanwhileError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.commit_sessions import committed
@@ -78,10 +78,12 @@ def newest(lake: Reader, feed: str, known: Published) -> Published:
 
 
 def check_is_newest(lake: Reader, feed: str, number: int) -> None:
-    """Raises ConfigError if another window than ``number`` is the newest: another run has published meanwhile."""
+    """Raises PublishedMeanwhileError if another window than ``number`` is the newest."""
     newest_number = _largest_number(lake, feed, "true") or 0
     if newest_number != number:
-        raise ConfigError(f"feed {feed}: another run published window {newest_number} meanwhile; {_NOTHING}")
+        raise PublishedMeanwhileError(
+            f"feed {feed}: another run published window {newest_number} meanwhile; {_NOTHING}"
+        )
 
 
 def _largest_number(lake: Reader, feed: str, where: str) -> int | None:
@@ -156,8 +158,8 @@ def commit_window(
     """Publishes ``planned``, the state after ``before``, with ``new_definitions``. Returns it as it is read from then
     on.
 
-    ``run`` is the identity of what this run wrote beforehand. Raises ConfigError if another run published since
-    ``before`` was read.
+    ``run`` is the identity of what this run wrote beforehand. Raises PublishedMeanwhileError if another run published
+    since ``before`` was read.
     """
     identity = Identity(feed, before.number + 1, run or str(uuid4()))
     after, rows = rows_to_publish(identity, before, planned, new_definitions, row_changes)
