@@ -238,7 +238,11 @@ class Lake:
             return
         self.spark.sql(f"ALTER VIEW {view} AS {query}")
         if not same_comment:
-            self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
+            self.comment_on_view(view, comment)
+
+    def comment_on_view(self, view: str, comment: str) -> None:
+        """Replaces the comment of a view, given by its full name."""
+        self.spark.sql(f"COMMENT ON TABLE {view} IS {literal(comment)}")
 
     def refresh(self) -> None:
         """Registers what other processes created or renamed, where the session's catalog is its own."""

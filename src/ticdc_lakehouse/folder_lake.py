@@ -96,6 +96,10 @@ class FolderLake(Lake):
                     self.spark.sql(f"DROP TABLE IF EXISTS {self.table(Layer.LIVE, name)}")
         self.register()
 
+    def comment_on_view(self, view: str, comment: str) -> None:
+        """Replaces the comment of a view. Spark's own catalog takes COMMENT ON for tables only."""
+        self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
+
     def _register_table(self, layer: Layer, name: str) -> None:
         self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {self.location(layer, name)}")
 

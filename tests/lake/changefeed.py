@@ -103,9 +103,16 @@ def lake_in(spark: SparkSession, folder: Path, name: str) -> FolderLake:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogLake(Lake):
+    """A lake in Spark's own catalog, which takes another statement for a view's comment than Databricks'."""
+
+    comment_on_view = FolderLake.comment_on_view
+
+
 def as_on_databricks(lake: Lake) -> Lake:
     """A lake whose tables the catalog stores, and that no lock guards."""
-    return Lake(spark=lake.spark, catalog=lake.catalog, schemas=lake.schemas, checkpoints=lake.checkpoints)
+    return CatalogLake(spark=lake.spark, catalog=lake.catalog, schemas=lake.schemas, checkpoints=lake.checkpoints)
 
 
 @cache

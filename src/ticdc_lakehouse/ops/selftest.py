@@ -141,6 +141,9 @@ def _commit_metadata(env: Environment) -> str:
     return f"version {newest['version']} has it"
 
 
+_NEW_COMMENT = "Of the selftest, altered"
+
+
 def _pinned_view(env: Environment) -> str:
     version = env.lake.version(env.table)
     query = f"SELECT * FROM {env.table} VERSION AS OF {version}"
@@ -148,8 +151,10 @@ def _pinned_view(env: Environment) -> str:
     env.lake.spark.sql(f"INSERT INTO {env.table} VALUES (2)")
     _expect(_count(env), 1)
     query = f"SELECT * FROM {env.table} VERSION AS OF {version + 1}"
-    env.lake.keep_view(Layer.GOLD, env.name, query, comment="Of the selftest")
+    env.lake.keep_view(Layer.GOLD, env.name, query, comment=_NEW_COMMENT)
     _expect(_count(env), 2)
+    described = {row["col_name"]: row["data_type"] for row in env.lake.rows(f"DESCRIBE EXTENDED {env.view}")}
+    _expect(described.get("Comment"), _NEW_COMMENT)
     return f"stays at version {version} until it is altered"
 
 
@@ -250,8 +255,8 @@ _CHECKS: dict[str, tuple[Callable[[Environment], str], str]] = {
     ),
     "pinned view": (
         _pinned_view,
-        "Gold's views cannot be pinned to a version of a table in another schema: set gold.views: none, and let people "
-        "read live tables.",
+        "Gold's views cannot be pinned to a version of a table in another schema, or their comments cannot be changed: "
+        "set gold.views: none, and let people read live tables.",
     ),
     "grants after ALTER VIEW": (
         _kept_grants,
