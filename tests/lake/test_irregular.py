@@ -1,4 +1,5 @@
-"""Dates that Spark's types do not have: what the feed file says becomes of them."""
+"""Dates that Spark's types do not have: what the feed file says becomes of them. And values that are newer than their
+table's definition, and do not fit it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,12 @@ import pytest
 from changefeed import ID, Changefeed, Source, at
 
 from ticdc_codec.event import Column
+from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.ops.verify.value_text import ComparedColumn
+from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.sql.typed_columns import typed_column
+from ticdc_lakehouse.tidb.columns import SourceColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +28,10 @@ SCHEMA = "".join(
     f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, d DATE, m DATETIME(3), z TIMESTAMP);"
     for name in ("noted", "texts", "blocked")
 )
+OUTDATED = Source(
+    table="outdated", columns=(ID, Column(name="total", type="decimal"), Column(name="kind", type="enum", by="index"))
+)
+SCHEMA += "CREATE TABLE shop.outdated (id BIGINT PRIMARY KEY, total DECIMAL(10,2), kind ENUM('a'));"
 POLICIES = {"shop.texts": {"on_irregular": "text"}, "shop.blocked": {"on_irregular": "block"}}
 RIGHT = ("2024-02-29", "2024-02-29 01:02:03.500", "2024-02-29 09:00:00")
 ZERO = ("0000-00-00", "2024-05-00 00:00:00.000", "0000-00-00 00:00:00")
@@ -37,6 +47,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
         # What a later change overtakes was a value of the table all the same.
         feed.send(0, table.insert(at(3), 2, *ZERO), table.update(at(4), (2, *ZERO), (2, *RIGHT)))
         feed.send(0, table.insert(at(5), 3, *ZERO), table.insert(at(5), 4, None, None, None))
+    feed.send(0, OUTDATED.insert(at(6), 1, "12.50", "1"), OUTDATED.insert(at(7), 2, "12.5000", "2"))
     feed.resolve(at(10))
     feed.go()
     return feed
@@ -48,10 +59,22 @@ def counts(feed: Changefeed) -> list[tuple[object, ...]]:
 
 
 def test_irregular_values_are_null_and_counted(feed: Changefeed) -> None:
-    assert counts(feed) == [("shop", "noted", name, 1) for name in "dmz"]
+    counted = [("noted", name) for name in "dmz"] + [("outdated", "kind"), ("outdated", "total")]
+    assert counts(feed) == [("shop", *column, 1) for column in counted]
     changes = feed.spark.table(feed.lake.table(Layer.SILVER, feed.state.tables["shop", "noted"].lake_name))
     lost = changes.where("_ticdc_irregular IS NOT NULL").select("id", "op", "_ticdc_irregular").collect()
     assert sorted(map(tuple, lost)) == [(2, "insert", dict(zip("dmz", ZERO, strict=True))), (3, "insert", lost[0][2])]
+
+
+def test_a_value_that_its_column_cannot_hold_is_not_equal_to_tidbs(feed: Changefeed) -> None:
+    """Its exact text is beside it, but a view shows NULL, and a sum leaves it out."""
+    column = typed_column(ColumnDefinition(name="total", type=parse_type("decimal(10,2)")))
+    compared = ComparedColumn(typed=column, source=SourceColumn(name="total", type=parse_type("decimal(10,4)")))
+    rows = feed.spark.table(feed.live("outdated")).selectExpr("id", f"{compared.lake_text} AS text", "_ticdc_irregular")
+    assert {row["id"]: (row["text"], row["_ticdc_irregular"]) for row in rows.collect()} == {
+        1: ("12.50", None),
+        2: (None, {"total": "12.5000", "kind": "2"}),
+    }
 
 
 @pytest.mark.parametrize("layer", [Layer.GOLD, Layer.SILVER])

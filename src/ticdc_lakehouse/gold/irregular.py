@@ -1,5 +1,5 @@
-"""Values that no Spark type holds (``0000-00-00``, ``2024-05-00``): counted, and looked for where a table must not have
-any.
+"""Values that no Spark type holds (``0000-00-00``, ``2024-05-00``), or not that of an outdated definition: counted, and
+looked for where a table must not have any.
 
     ops.<feed>_irregular   view: database, table, column, rows: how many rows of gold have such a value there
 """
@@ -32,23 +32,37 @@ _NONE = "SELECT '' AS database, '' AS table, '' AS column, 0L AS rows WHERE fals
 
 
 def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> None:
-    """Creates or replaces the feed's view over what analysts read of these tables, except those that show dates as
-    texts."""
-    counted, layer = (each for each in tables if _counted(config, *each)), analysts_layer(config)
-    counts = [_count_sql(table, lake.table(layer, state.lake_name)) for table, state in counted]
+    """Creates or replaces the feed's view over these tables: what analysts read of a table with dates, else the live
+    table. Dates that are shown as texts are not counted."""
+    counts = [
+        _count_sql(table, lake.table(_layer(config, table), state.lake_name), columns)
+        for table, state in tables
+        if state.version >= 0 and (columns := _counted(config, table))
+    ]
     comment = f"Values of changefeed {config.feed} that their columns' types cannot hold: exact in {IRREGULAR}"
     query = " UNION ALL ".join(counts) or _NONE
     lake.view(Layer.OPS, f"{config.feed}_irregular", _COLUMNS, query, comment=comment)
 
 
-def _counted(config: GoldConfig, table: Table, state: TableState) -> bool:
-    as_text = config.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
-    return state.version >= 0 and has_dates(table) and not as_text
+def _counted(config: GoldConfig, table: Table) -> list[str]:
+    """Returns the columns that may have such values and show NULL then."""
+    as_text = _as_text(config, table)
+    return [c.name for c in typed_columns(table) if c.may_be_outdated or (c.has_dates and not as_text)]
 
 
-def _count_sql(table: Table, source: str) -> str:
+def _layer(config: GoldConfig, table: Table) -> Layer:
+    """Returns where a table has the exact texts: a view has them only beside dates."""
+    return analysts_layer(config) if has_dates(table) and not _as_text(config, table) else Layer.LIVE
+
+
+def _as_text(config: GoldConfig, table: Table) -> bool:
+    return config.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
+
+
+def _count_sql(table: Table, source: str, columns: Iterable[str]) -> str:
     return f"""SELECT {literal(table.database)} AS database, {literal(table.table)} AS table, column, count(*) AS rows
         FROM (SELECT explode(map_keys({IRREGULAR})) AS column FROM {source})
+        WHERE column IN ({", ".join(map(literal, columns))})
         GROUP BY column"""
 
 

@@ -56,6 +56,14 @@ class TypedColumn:
         return self.definition.type.family in _WITH_IRREGULAR
 
     @property
+    def may_be_outdated(self) -> bool:
+        """True if values may not fit the definition, and no message shows that a newer one has another type: the size
+        of a DECIMAL and the names of an ENUM or SET are not in the messages of all protocols."""
+        kind = self.definition.type
+        by_number = bool(kind.elements) and self.definition.by != "name"
+        return by_number or (kind.family is Family.DECIMAL and self.spark_type != "STRING")
+
+    @property
     def may_lose(self) -> bool:
         """True if there may be texts that the Spark type cannot hold, also such as MySQL would not write."""
         return self.spark_type != "STRING" or bool(self.definition.type.elements)

@@ -13,8 +13,8 @@ from decimal import Decimal
 import numpy as np
 
 from ticdc_codec.mysql_type import Family, MysqlType
-from ticdc_lakehouse.sql.text import literal, quoted
-from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, stored_text_sql
+from ticdc_lakehouse.sql.text import quoted
+from ticdc_lakehouse.sql.typed_columns import TypedColumn, stored_text_sql, value_text_sql
 from ticdc_lakehouse.tidb.columns import SourceColumn, source_text_sql
 
 ZONE = "UTC"
@@ -38,11 +38,13 @@ class ComparedColumn:
 
     @property
     def lake_text(self) -> str:
-        """Spark SQL of the stored value's text."""
-        if self.typed.definition.type.family not in _REAL:
+        """Spark SQL of the stored value's text. NULL where its column cannot hold it, unless it is a date: no other
+        text that a view shows as NULL is equal to TiDB's value."""
+        if self.typed.has_dates:
             return stored_text_sql(self.typed, ZONE)
-        irregular = f"{IRREGULAR}[{literal(self.name)}]"
-        return f"coalesce({irregular}, {_plain_number_sql(quoted(self.name))})"
+        stored = quoted(self.name)
+        is_real = self.typed.definition.type.family in _REAL
+        return _plain_number_sql(stored) if is_real else value_text_sql(self.typed, stored, ZONE)
 
     @property
     def source_text(self) -> str:
