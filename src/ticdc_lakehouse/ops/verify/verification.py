@@ -27,6 +27,7 @@ from ticdc_lakehouse.ops.verify.repair import Repair, repair
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName, by_text, named
 from ticdc_lakehouse.tidb.columns import source_columns
@@ -131,6 +132,9 @@ def _verify_table(
     if state.version < 0 or state.dropped:
         reason = "TiDB dropped it" if state.dropped else "its columns are not known yet"
         return _result(name, state, Result.SKIPPED, reason), None
+    if state.stop is not None and state.stop.kind in (StopKind.LATE_ROWS, StopKind.LATE_DDL):
+        # Its TSO is where the late change belongs, and its rows are from beyond it: those of no TSO.
+        return _result(name, state, Result.FAILED, f"changes came late: {state.stop}"), None
     table = before.definitions[state.stable_id].table
     columns = source_columns(source, table.name)  # the name at its TSO, if it was renamed while it was blocked
     if columns is None:
