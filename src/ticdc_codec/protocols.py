@@ -45,6 +45,8 @@ class Protocol:
     """True if columns may have flags from before a DDL, so that only the definition says what is UNSIGNED."""
     noncanonical_key_digits: bool = False
     """True if key texts of decimals and times have the wire's number of digits, not MySQL's."""
+    sends_instants: bool = False
+    """True if TIMESTAMPs are sent as instants, or with their zone, so that decoding writes them in the feed's zone."""
     names_primary_keys: bool = True
     """True if rows of every writer name the primary key of a table that has one."""
 
@@ -54,7 +56,11 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode, byte_maps=craft.byte_maps),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
         "debezium": Protocol(
-            decoder=debezium.decoder, encode=debezium.encode, noncanonical_key_digits=True, names_primary_keys=False
+            decoder=debezium.decoder,
+            encode=debezium.encode,
+            noncanonical_key_digits=True,
+            sends_instants=True,
+            names_primary_keys=False,
         ),
         "open_protocol": Protocol(
             decoder=open_protocol.decoder,
@@ -63,7 +69,11 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
             flags_may_be_stale=True,
         ),
         "simple": Protocol(
-            decoder=simple.decoder, encode=simple.encode, byte_maps=simple.byte_maps, external_schemas=True
+            decoder=simple.decoder,
+            encode=simple.encode,
+            byte_maps=simple.byte_maps,
+            external_schemas=True,
+            sends_instants=True,
         ),
     }
 )

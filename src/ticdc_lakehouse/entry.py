@@ -22,8 +22,9 @@ from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, t
 from ticdc_lakehouse.gold.maintenance import Maintained, maintain
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.overrides import OverrideAction, override
+from ticdc_lakehouse.gold.state import published_zone
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
-from ticdc_lakehouse.gold.time_zones import check_time_zones
+from ticdc_lakehouse.gold.time_zones import check_published_zone, check_time_zones
 from ticdc_lakehouse.gold.windows import Applied, apply
 from ticdc_lakehouse.log import configure_unless_done, timed
 from ticdc_lakehouse.ops import alarm, retention, status
@@ -116,6 +117,8 @@ class Run:
 
     def _decode(self) -> Decoded:
         check_protocol(self.lake, self.decoding)
+        if protocol_named(self.feed.protocol).sends_instants:
+            check_published_zone(self.gold_config, published_zone(self.lake, self.feed.name))
         if self._has_external_schemas:
             return external_schemas.decode(self.lake, self.decoding)
         return decode(self.lake, self.decoding, continuous=self.continuous)

@@ -191,6 +191,13 @@ def test_a_lake_of_the_first_version_is_refused_with_the_way_out(spark: SparkSes
             call()
 
 
+def test_what_a_newer_version_published_is_refused(lake: Lake) -> None:
+    commit_window(lake, FEED, Published(), window(Published(), 10, "t"), [], 0)
+    lake.spark.sql(f"UPDATE {lake.table(Layer.OPS, WINDOWS)} SET format = format + 1")
+    with pytest.raises(ConfigError, match=f"feed {FEED}: window 1 was published by a newer version"):
+        published(lake, FEED)
+
+
 def test_row_of_a_window_says_when_and_how_far(lake: Lake) -> None:
     now = replace(window(Published(), 1 << 40, "t"), batch=7)
     commit_window(lake, FEED, Published(), now, [], 3)

@@ -29,6 +29,7 @@ from ticdc_lakehouse.gold.state_tables import (
     Identity,
     append,
     check_format,
+    check_not_newer,
     definition_from,
     definition_row,
     definitions_sql,
@@ -68,6 +69,15 @@ def published(lake: Reader, feed: str, at: int | None = None) -> Published:
     return Published() if number is None else published_in(lake, feed, number)
 
 
+def published_zone(lake: Reader, feed: str) -> str | None:
+    """Returns the ``time_zone`` with which a feed was published; None if it was not, or the lake does not say."""
+    if not lake.exists(Layer.OPS, WINDOWS) or "time_zone" not in lake.columns(Layer.OPS, WINDOWS):
+        return None
+    [row] = values_of(lake, WINDOWS, feed, "true", "max_by(time_zone, number) AS time_zone")
+    zone: str | None = row["time_zone"]
+    return zone
+
+
 def newest(lake: Reader, feed: str, known: Published) -> Published:
     """Returns the newest window; ``known``, which was the newest once, without reading the tables again if it still
     is."""
@@ -100,11 +110,13 @@ def published_in(lake: Reader, feed: str, number: int) -> Published:
         windows = values_of(lake, WINDOWS, feed, since)
         rows, topics = asked.result(), topics_from(of_topics.result())
     window = next(row for row in windows if row["number"] == number)
+    check_not_newer(window)
     runs = {(row["number"], row["run"]) for row in windows if row["number"] >= window["base"]}
     states = _folded(row for row in rows if (row["number"], row["run"]) in runs)
     return Published(
         tso=window["tso"],
         mode=Mode(window["mode"]),
+        time_zone=window.get("time_zone"),
         batch=window["batch"],
         replays_seen=window["replays_seen"],
         tables={
@@ -220,6 +232,7 @@ def _window_row(identity: Identity, from_tso: int, after: Published, row_changes
         tso=after.tso,
         time=time_of(after.tso),
         mode=after.mode.value,
+        time_zone=after.time_zone,
         from_tso=from_tso,
         batch=after.batch,
         published_at=datetime.now(UTC),
@@ -239,7 +252,7 @@ def _commit(lake: Lake, identity: Identity, row: Mapping[str, object]) -> None:
     there = rows_of(lake, WINDOWS, identity.feed).where(F.col("number") == identity.number).collect()
     if [row["run"] for row in there] != [identity.run]:
         by = f" {with_time(there[0]['tso'])}" if there else ""
-        raise ConfigError(f"feed {identity.feed}: another run published{by} meanwhile; {_NOTHING}")
+        raise PublishedMeanwhileError(f"feed {identity.feed}: another run published{by} meanwhile; {_NOTHING}")
 
 
 def published_feeds(lake: Reader) -> list[str]:

@@ -45,6 +45,7 @@ _WINDOW_COLUMNS = f"""{_IDENTITY}
     tso BIGINT NOT NULL COMMENT 'published watermark: every change with commit_ts at or below it is applied',
     time TIMESTAMP NOT NULL COMMENT 'physical part of tso',
     mode STRING NOT NULL COMMENT 'watermarks; or eventual: tso is the newest commit that was seen, not a watermark',
+    time_zone STRING COMMENT 'time_zone of the feed file, in which TIMESTAMPs and keys were read',
     from_tso BIGINT NOT NULL COMMENT 'watermark published before; the window is (from_tso, tso]',
     batch BIGINT NOT NULL COMMENT 'last bronze batch that silver had decoded completely',
     published_at TIMESTAMP NOT NULL COMMENT 'when the window was published',
@@ -138,6 +139,15 @@ def check_format(lake: Reader) -> None:
         raise ConfigError(
             f"{windows}: written by a version before 0.2.0, which this version does not read: use a new lake "
             "folder (`--lake`) or new schemas, and run the feeds from their topics' beginning or from an export"
+        )
+
+
+def check_not_newer(window: Values) -> None:
+    """Raises ConfigError for a window that a later version of this package published."""
+    if window["format"] > FORMAT:
+        raise ConfigError(
+            f"feed {window['feed']}: window {window['number']} was published by a newer version of ticdc-lakehouse "
+            f"(format {window['format']}, this one knows {FORMAT}): install that version"
         )
 
 

@@ -1,4 +1,4 @@
-"""Checks that Spark, too, knows the time zones of a feed and of an export."""
+"""Checks that Spark, too, knows the time zones of a feed and of an export, and that a feed's zone stays what it was."""
 
 from __future__ import annotations
 
@@ -23,3 +23,13 @@ def check_time_zones(lake: Reader, config: GoldConfig, of_export: str | None = N
             raise ConfigError(
                 f"{given_as}: Spark's Java does not know the time zone {zone}: set a known one with the same offsets"
             )
+
+
+def check_published_zone(config: GoldConfig, published: str | None) -> None:
+    """Raises ConfigError if gold was published with another ``time_zone`` than the feed has now: its TIMESTAMPs would
+    be read in two ways, and one row get two keys. None: nothing is published, or the lake does not say."""
+    if published not in (None, config.time_zone):
+        raise ConfigError(
+            f"feed {config.feed}: time_zone: gold was published with {published}, in which its TIMESTAMPs and keys "
+            f"were read: put {published} back, or use a new feed name for {config.time_zone}"
+        )

@@ -31,6 +31,7 @@ from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.publication import publish
 from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.staging import staged
+from ticdc_lakehouse.gold.time_zones import check_published_zone
 from ticdc_lakehouse.gold.watermark import Completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
 from ticdc_lakehouse.log import log, warn
@@ -206,6 +207,7 @@ def _state_after(
         before,
         tso=planning_input.tso,
         mode=planning_input.config.mode,
+        time_zone=planning_input.config.time_zone,
         batch=batch,
         replays_seen=window.replays_seen,
         tables={outcome.name: outcome.state for outcome in outcomes if outcome.dropped_at is None},
@@ -224,6 +226,7 @@ def _state_and_completeness(
         complete = _completeness(lake, config, known, until_tso) if known.number else None
         before = asked.result()
     _check_mode(config, before)
+    check_published_zone(config, before.time_zone)
     check_schemas(config, before)
     if complete is None or before is not known:
         complete = _completeness(lake, config, before, until_tso)

@@ -74,6 +74,8 @@ class Published:
 
     tso: int = 0
     mode: Mode = Mode.WATERMARKS
+    time_zone: str | None = None
+    """The feed's ``time_zone``, in which TIMESTAMPs and keys were read; None if the lake does not say."""
     batch: int = -1
     replays_seen: datetime | None = None
     tables: dict[TableName, TableState] = field(default_factory=dict)
