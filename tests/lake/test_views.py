@@ -15,6 +15,8 @@ from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold.time_travel import as_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
     from ticdc_local.broker import Broker
@@ -129,3 +131,18 @@ def test_a_process_of_its_own_finds_the_schemas(parted: Changefeed) -> None:
     (parted.folder / "parted.sql").rename(parted.folder / "feeds" / "parted.sql")
     query = "SELECT max(g.v), max(s.v) FROM gold_shop.sales g JOIN silver_shop.sales s JOIN live_shop.sales l"
     assert "|     b|     b|" in run(parted, "sql", "-e", query)
+
+
+def test_what_an_update_does_not_send_was_the_same_before(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """Else a sum of `balance - _before.balance` would leave rows out."""
+    accounts = Source(table="accounts", columns=(ID, V, Column(name="balance", type="int")))
+    feed = Changefeed(spark, broker, tmp_path, options={"only-output-updated-columns": True})
+    feed.send(0, accounts.insert(at(1), 1, "a", 5), accounts.update(at(2), (1, "a", 5), (1, "b", 5)))
+    feed.send(
+        0, accounts.update(at(3), (1, "b", 5), (1, "b", None)), accounts.update(at(4), (1, "b", None), (1, "b", 7))
+    )
+    feed.resolve(at(5))
+    feed.go()
+    view = feed.lake.table(Layer.SILVER, feed.state.tables["shop", "accounts"].lake_name)
+    changes = spark.sql(f"SELECT v, balance, _before.v, _before.balance FROM {view} ORDER BY commit_ts").collect()
+    assert [*map(tuple, changes)] == [("a", 5, None, None), ("b", 5, "a", 5), ("b", None, "b", 5), ("b", 7, "b", None)]

@@ -35,8 +35,10 @@ from ticdc_lakehouse.sql.typed_columns import (
 )
 from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 
-_ABOUT = ("commit_ts", "commit_time", "op", "topic", "partition", "offset", "index")
-_BEFORE = "the row before an update or delete, where the wire has it; else NULL"
+_ABOUT = ("commit_ts", "commit_time", "op", "handle_only", "topic", "partition", "offset", "index")
+_BEFORE = "the row before an update or delete, where the wire has it; else NULL. Only its key if handle_only"
+_SENT_BEFORE = "CASE WHEN op = 'update' AND NOT coalesce(handle_only, false) THEN json_object_keys(before) END"
+"""Columns in the image before an update: it has only those that changed under ``only-output-updated-columns``."""
 _SHOWN = {
     Mode.WATERMARKS: "at the published watermark",
     Mode.EVENTUAL: "as far as its changes have arrived (gold mode eventual: not one point in time for all rows)",
@@ -96,7 +98,8 @@ def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None
     events = events_table.full_name(lake, config.feed)
     query = f"""
         SELECT {", ".join(_silver_columns(config, table))}
-        FROM (SELECT *, {image_sql(table, "coalesce(after, before)")} AS image, {image_sql(table, "before")} AS old
+        FROM (SELECT *, {image_sql(table, "coalesce(after, before)")} AS image, {image_sql(table, "before")} AS old,
+                     {_SENT_BEFORE} AS sent_before
               FROM {events} WHERE kind = '{Kind.ROW}' AND {is_table_sql(table.name)})"""
     comment = f"Every change of TiDB table {table.database}.{table.table}, duplicates included"
     lake.keep_view(Layer.SILVER, name, query, comment=comment)
@@ -106,8 +109,8 @@ def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
     """Returns what the view of a table's changes selects, each with its comment."""
     typed, as_text = typed_columns(table), _dates_as_text(config, table)
     images = (
-        [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", config.time_zone) for c in typed]
-        for image in ("image", "old")
+        [whole_text_sql(c.definition, text_of(c.name), config.time_zone) for c in typed]
+        for text_of in (_text_after, _text_before)
     )
     (own, irregular_texts), (old, _) = (_read(typed, texts, config.time_zone, as_text=as_text) for texts in images)
     declared = [(c.name, *_declared(c, as_text=as_text)) for c in typed]
@@ -121,6 +124,16 @@ def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
         return [*about, *shown, before]
     irregular = commented_sql(irregular_sql(irregular_texts), IRREGULAR, *OWN_COLUMNS[IRREGULAR])
     return [*about, *shown, before, f"{irregular} AS {_free(IRREGULAR, taken)}"]
+
+
+def _text_after(column: str) -> str:
+    return f"image.{quoted(column)}"
+
+
+def _text_before(column: str) -> str:
+    """Returns SQL of a column's text before the change: what an update does not send is as it is after it."""
+    is_sent = f"sent_before IS NULL OR array_contains(sent_before, {literal(column)})"
+    return f"CASE WHEN {is_sent} THEN old.{quoted(column)} ELSE image.{quoted(column)} END"
 
 
 def _read(
