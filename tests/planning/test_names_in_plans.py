@@ -27,7 +27,7 @@ from one_table import (
 )
 
 from ticdc_lakehouse.planning.naming import Naming
-from ticdc_lakehouse.planning.planning_input import PlanningInput
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
@@ -178,6 +178,36 @@ def test_renamed_table_keeps_the_spelling_of_its_database() -> None:
         "Shop.New": [("M", 14), ("M", 20)],
         "Shop.other": [("M", 20)],
     }
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        ddl(12, "CREATE TABLE `SHOP`.`T` (id INT KEY)", "T", "Shop"),
+        ddl(12, "CREATE TABLE `SHOP`.`T` LIKE `d`.`t`", "T", "Shop"),
+        ddl(12, "ALTER TABLE `SHOP`.`T` ADD PRIMARY KEY (id)", "T", "Shop"),
+    ],
+)
+def test_database_is_spelled_as_messages_spell_it(first: DdlEvent) -> None:
+    """The text of a DDL has what was typed, its message what CREATE DATABASE had."""
+    second = ddl(14, "CREATE TABLE `shop`.`Other` (id INT KEY)", "Other", "Shop")
+    now = planning_input(known=KNOWN, state=STATE, ddls=(first, second))
+    assert [str(made.name) for made in plan_tables(now).tables] == ["d.t", "Shop.Other", "Shop.T"]
+
+
+@pytest.mark.parametrize(
+    ("event", "made"),
+    [
+        (ddl(12, "CREATE TABLE `Shop`.`T` (id INT KEY)", "T", "d"), "Shop.T"),
+        (replace(ddl(12, "CREATE TABLE `Shop`.`T` (id INT KEY)", "T"), database=None), "Shop.T"),
+        (ddl(12, "RENAME TABLE `left_out`.`T` TO `Shop`.`T`", "T", "shop"), "Shop.T"),
+    ],
+)
+def test_database_is_spelled_as_its_text_where_the_message_does_not_say(event: DdlEvent, made: str) -> None:
+    """The message of a RENAME has it in lower case (wire.md 8.14)."""
+    config = GoldConfig(feed="f", time_zone="UTC", matches=lambda database, _table: database != "left_out")
+    (table,) = plan_tables(planning_input(ddls=(event,), config=config)).tables
+    assert str(table.name) == made
 
 
 SWAP = ("RENAME TABLE `d`.`t` TO `d`.`aaa`", "RENAME TABLE `d`.`u` TO `d`.`t`", "RENAME TABLE `d`.`aaa` TO `d`.`u`")

@@ -250,7 +250,7 @@ class WindowTables:
 
     def begin_at(self, ddl: DdlEvent, name: TableName, table: Table | None) -> TablePlanBuilder | None:
         """Adds and returns a table that the DDL makes; None if the feed's filter excludes it."""
-        builder = self._begin(name, table, ddl.commit_ts, Origin.DDL)
+        builder = self._begin(_as_sent(ddl, name), table, ddl.commit_ts, Origin.DDL)
         if builder is not None:
             builder.record_ddl(ddl)
         return builder
@@ -319,6 +319,15 @@ class WindowTables:
         if builder in self.recoverable:
             self.recoverable.remove(builder)
             self._kept_recoverable.discard((builder.name, builder.dropped_at))
+
+
+def _as_sent(ddl: DdlEvent, name: TableName) -> TableName:
+    """Returns the name with its database as the DDL's message spells it, which is as CREATE DATABASE did; the text has
+    what was typed. The message of a RENAME has it in lower case (wire.md 8.14)."""
+    is_rename = any(isinstance(statement, RenameTables) for statement in ddl.statements)
+    if is_rename or ddl.database is None or fold(ddl.database) != fold(name.database):
+        return name
+    return TableName(ddl.database, name.table)
 
 
 def _may_rename(ddl: DdlEvent, name: TableName) -> bool:
