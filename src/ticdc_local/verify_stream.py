@@ -14,7 +14,7 @@ from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, by_text, fold
 from ticdc_local.broker import Broker, recorded_messages
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.feed_file import write_feed_file
@@ -119,13 +119,15 @@ def verdict(run: Run, answer: Answer, time_zone: str, seen: _Rows) -> Verdict:
 def _of_tables(
     protocol: str, answer: Answer, tables: AsOf, states: Mapping[TableName, TableState], time_zone: str, seen: _Rows
 ) -> Iterator[Difference]:
-    for name in sorted(tables.tables.keys() - answer.tables.keys()):
-        yield _whole(name, "no such table", "a table")
+    known = {fold(text): states[name] for text, name in by_text(states).items()}
+    found, wanted = ({fold(name): name for name in names} for names in (tables.tables, answer.tables))
+    for name in sorted(found.keys() - wanted.keys()):
+        yield _whole(found[name], "no such table", "a table")
     for name, expected in answer.tables.items():
-        if name not in tables.tables:
+        if fold(name) not in found:
             yield _whole(name, "a table", "none")
             continue
-        state = _state(states, name)
+        state = known[fold(name)]
         if state.stop is not None:
             yield _whole(name, f"as of {answer.watermark}", f"as of {state.applied_tso}: {state.stop}")
             continue
@@ -133,11 +135,6 @@ def _of_tables(
         if version not in seen:
             seen[version] = gold_rows(tables[name], expected["columns"], time_zone)
         yield from differences(name, expected["columns"], expected["rows"], seen[version], LOST.get(protocol))
-
-
-def _state(states: Mapping[TableName, TableState], name: str) -> TableState:
-    database, _, table = name.partition(".")
-    return states[TableName(database, table)]
 
 
 def _whole(table: str, expected: str, found: str) -> Difference:

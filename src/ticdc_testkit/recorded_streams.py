@@ -15,6 +15,7 @@ import msgspec
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.options import option_names
 from ticdc_codec.protocols import PROTOCOLS
+from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.sql.text import quoted
 
 _DESCRIPTION = "stream.json"
@@ -54,7 +55,7 @@ class RecordedStream:
         start = described.tables_at_start
         if start is None and "create table" not in described.ddl_kinds:
             start = {name: table["create"] for name, table in next(answers(self.folder)).tables.items()}
-        return "".join(f"USE {quoted(name.split('.')[0])};\n{create};\n" for name, create in (start or {}).items())
+        return "".join(_in_its_database(name, create) for name, create in (start or {}).items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,13 @@ class Answer:
     tables: Mapping[str, Any]
     """``database.table`` to ``{"create", "columns": [{"name", "type", "nullable", "key"}], "rows": [[value, …],
     …]}``."""
+
+
+def _in_its_database(name: str, create: str) -> str:
+    """Returns a CREATE TABLE statement after the USE of its database: what ``name`` has before the table's own, which
+    the statement has. Both may have dots."""
+    tables = tables_from_sql(create, "", f"CREATE TABLE of {name}")
+    return "".join(f"USE {quoted(name[: -len(table.name.table) - 1])};\n{create};\n" for table in tables)
 
 
 def recorded_stream(folder: Path, file: str, options: Mapping[str, str]) -> RecordedStream:

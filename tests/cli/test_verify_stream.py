@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_local.cli import main
 from ticdc_local.cli.verify_stream import Result, chosen, state, summary
 from ticdc_local.kafka import recorded_messages
 from ticdc_local.verify_stream import Verdict, mode_of
 from ticdc_testkit.comparison import LOST, differences
-from ticdc_testkit.recorded_streams import RecordedStream, answers, recorded_streams
+from ticdc_testkit.recorded_streams import RecordedStream, answers, recorded_stream, recorded_streams
 
 STREAMS = Path(__file__).parents[1] / "data" / "streams"
 
@@ -93,6 +95,14 @@ def test_a_wrong_argument_is_one_line_and_code_2(
     stderr = capsys.readouterr().err
     assert stderr.startswith(f"ticdc-lake verify-stream: {said}")
     assert stderr.count("\n") == 1
+
+
+def test_the_schema_file_of_names_with_dots(tmp_path: Path) -> None:
+    creates = {f"my.db.{name}": f"CREATE TABLE `{name}` (id INT KEY)" for name in ("t", "a.b")}
+    described = {**json.loads(DESCRIBED), "tables_at_start": creates}
+    (tmp_path / "stream.json").write_text(json.dumps(described))
+    found = tables_from_sql(recorded_stream(tmp_path, "craft.jsonl.gz", {}).create_statements())
+    assert [tuple(table.name) for table in found] == [("my.db", "t"), ("my.db", "a.b")]
 
 
 def test_a_folder_without_streams(tmp_path: Path) -> None:
