@@ -436,6 +436,11 @@ def test_rows_keep_no_value_of_an_added_column_in_another_table(
         exchanged(one, two, "p1")
 
 
+def test_tables_whose_columns_differ_in_case_alone_exchange_their_rows() -> None:
+    plain = table(f"{COLUMNS.replace('`id`', '`ID`').replace('Name', 'NAME')}, PRIMARY KEY (iD)")
+    assert exchanged(alter(plain, "PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (10))").table, PLAIN, "p")
+
+
 @pytest.mark.parametrize("added", ["ADD COLUMN c INT NOT NULL DEFAULT 5", "ADD COLUMN c INT"])
 def test_rows_keep_the_value_that_both_tables_got_or_null(added: str) -> None:
     one, two = table_after(RANGE, (added,)), table_after(UNPARTITIONED, (added,))

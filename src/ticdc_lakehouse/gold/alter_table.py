@@ -87,20 +87,34 @@ def exchange(
     (WITHOUT VALIDATION): later on nothing would distinguish them from others.
     """
     live = [lake.table(Layer.LIVE, name) for name in names]
-    partitioned, plain = (f"SELECT * FROM {t} VERSION AS OF {v}" for t, v in zip(live, versions, strict=True))
-    for rows in (partitioned, plain):
-        _check_readable(lake, rows, step.part)
-    inside = f"coalesce({partition_condition_sql(step.part, zone)}, false)"
-    if lake.spark.sql(f"SELECT 1 FROM ({plain}) WHERE NOT {inside}").head(1):
-        raise ApplyError("EXCHANGE PARTITION: the other table has rows outside the partition's bounds")
-    columns = live_columns(step.table, tombstones=False)
-    listed = ", ".join(quoted(column.name) for column in columns)
-    queries = (
-        f"SELECT {listed} FROM ({partitioned}) WHERE NOT {inside} UNION ALL SELECT {listed} FROM ({plain})",
-        f"SELECT {listed} FROM ({partitioned}) WHERE {inside}",
+    columns = [live_columns(table, tombstones=False) for table in tables]
+    partitioned, plain = (
+        AlteredRows(query=f"SELECT * FROM {table} VERSION AS OF {version}", columns=tuple(c.name for c in own))
+        for table, version, own in zip(live, versions, columns, strict=True)
     )
-    for table, query, definition in zip(live, queries, tables, strict=True):
-        _replace_rows(lake, table, query, definition, columns)
+    coming = _respelled(plain, partitioned.columns)
+    for rows in (partitioned, coming):
+        _check_readable(lake, rows.query, step.part)
+    inside = f"coalesce({partition_condition_sql(step.part, zone)}, false)"
+    if lake.spark.sql(f"SELECT 1 FROM ({coming.query}) WHERE NOT {inside}").head(1):
+        raise ApplyError("EXCHANGE PARTITION: the other table has rows outside the partition's bounds")
+    staying = partitioned.select({}).where(f"NOT {inside}")
+    queries = (
+        f"{staying.query} UNION ALL {coming.query}",
+        _respelled(partitioned.where(inside), plain.columns).query,
+    )
+    for table, query, definition, own in zip(live, queries, tables, columns, strict=True):
+        _replace_rows(lake, table, query, definition, own)
+
+
+def _respelled(rows: AlteredRows, names: Sequence[str]) -> AlteredRows:
+    """Returns the rows with these names of their columns, which TiDB takes for the same."""
+    renamed = {old: new for old, new in zip(rows.columns, names, strict=True) if old != new}
+    if not renamed:
+        return rows.select({})
+    cases = " ".join(f"WHEN {literal(old)} THEN {literal(new)}" for old, new in renamed.items())
+    irregular = f"transform_keys({IRREGULAR}, (k, v) -> CASE k {cases} ELSE k END)"
+    return rows.select({**{new: quoted(old) for old, new in renamed.items()}, IRREGULAR: irregular}, columns=names)
 
 
 def _replace_rows(lake: Lake, table: str, query: str, definition: Table, columns: Sequence[LiveColumn]) -> None:

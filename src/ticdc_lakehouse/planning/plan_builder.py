@@ -257,7 +257,6 @@ def exchange_step(ddl: DdlEvent, partition: str, builders: Sequence[TablePlanBui
         commit_ts=ddl.commit_ts,
         query=ddl.query,
         part=exchanged(partitioned.table, plain.table, partition),
-        table=partitioned.table,
         partitioned=partitioned.stable_id,
         plain=plain.stable_id,
     )

@@ -91,8 +91,6 @@ class ExchangeRows:
     query: str
     part: RowsRemoved
     """The partition's rows."""
-    table: Table
-    """The definition of both tables apart from the name: TiDB requires equal columns and keys."""
     partitioned: str
     """Stable id of the partitioned table."""
     plain: str

@@ -69,7 +69,8 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsRemoved:
     """Returns the rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they are
     unknown, or if the tables are not of the same columns and key."""
     pairs = zip(table.sent, plain.sent, strict=False)
-    are_same = len(table.sent) == len(plain.sent) and all(starmap(_is_same_column, pairs)) and table.key == plain.key
+    keys = [[*map(fold, each.key)] for each in (table, plain)]
+    are_same = len(table.sent) == len(plain.sent) and all(starmap(_is_same_column, pairs)) and keys[0] == keys[1]
     if not are_same:
         raise ApplyError("EXCHANGE PARTITION: the two tables' columns or keys are not the same")
     if pending := (*pending_columns(table), *pending_columns(plain)):
@@ -88,7 +89,7 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsRemoved:
 
 def _is_same_column(one: ColumnDefinition, other: ColumnDefinition) -> bool:
     same_values = bool(one.type.elements) or one.by == other.by
-    return one.name == other.name and same_type(one.type, other.type) and same_values
+    return fold(one.name) == fold(other.name) and same_type(one.type, other.type) and same_values
 
 
 def _verb(action: DropPartitions) -> str:
