@@ -300,6 +300,14 @@ def gone(before: Table, text: str) -> Rows:
         (SUBPARTITIONED, "TRUNCATE PARTITION p0", [("id", None, None, "10", None)]),
         (YEARS, "TRUNCATE PARTITION p1", [("a", "year", "2000", "2010", None)]),
         (LIST, "DROP PARTITION p0", [("a", None, None, None, ("2020-01-02", None))]),
+        (
+            table(
+                "y YEAR",
+                "PARTITION BY RANGE (y) (PARTITION p VALUES LESS THAN (70), PARTITION q VALUES LESS THAN (2000))",
+            ),
+            "DROP PARTITION q",
+            [("y", None, "70", "2000", None)],
+        ),
         (HASH, "TRUNCATE PARTITION ALL", [("id", None, None, None, None)]),
         (RANGE, "REORGANIZE PARTITION p0, p1 INTO (PARTITION p VALUES LESS THAN (20))", []),
         (RANGE, "REMOVE PARTITIONING", []),

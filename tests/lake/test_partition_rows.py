@@ -12,8 +12,11 @@ from ticdc_lakehouse.gold.alter_table import exchange
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import ExchangeRows
-from ticdc_lakehouse.schema.partition_effects import exchanged
+from ticdc_lakehouse.schema.effect import RowsRemoved
+from ticdc_lakehouse.schema.partition_effects import drop_partitions, exchanged
 from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.schema.statement import DropPartitions
+from ticdc_lakehouse.sql.partition_rows import partition_condition_sql
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +24,34 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CONFIG = GoldConfig(feed="f", time_zone="UTC")
+
+
+# What TiDB held in each partition.
+BY_YEAR = [
+    (
+        "RANGE (y) (PARTITION a VALUES LESS THAN (50), PARTITION b VALUES LESS THAN (2000),"
+        " PARTITION c VALUES LESS THAN (99999))",
+        {"a": [None, 0], "b": [1901, 1950, 1999], "c": [2000, 2049, 2155]},
+    ),
+    (
+        "LIST (y) (PARTITION a VALUES IN (50, 0, NULL), PARTITION b VALUES IN (1901, 1950, 1999, 2000, 2049, 2155))",
+        {"a": [None, 0], "b": [1901, 1950, 1999, 2000, 2049, 2155]},
+    ),
+    ("HASH (y) PARTITIONS 3", {"p0": [None, 0, 1950, 2049], "p1": [1999, 2155], "p2": [1901, 2000]}),
+]
+
+
+@pytest.mark.parametrize(("by", "held"), BY_YEAR)
+def test_rows_of_a_partition_by_a_year(spark: SparkSession, by: str, held: dict[str, list[int | None]]) -> None:
+    """A bound is a number, of two digits, too: TiDB adds no century to it."""
+    (table,) = tables_from_sql(f"CREATE TABLE d.t (y YEAR) PARTITION BY {by}")
+    years = ", ".join("(NULL)" if year is None else f"({year}S)" for rows in held.values() for year in rows)
+    for partition, rows in held.items():
+        _, (gone,) = drop_partitions(table, DropPartitions(names=(partition,), keep=True))
+        assert isinstance(gone, RowsRemoved)
+        condition = partition_condition_sql(gone, "UTC")
+        found = spark.sql(f"SELECT y FROM VALUES {years} AS t(y) WHERE {condition} ORDER BY y").collect()
+        assert [row["y"] for row in found] == rows, partition
 
 
 def test_exchanged_rows_get_the_names_that_their_table_has(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
+
+WHOLE_NUMBERS = (Family.INTEGER, Family.YEAR)
+"""Types whose values are whole numbers to the partitions of a table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

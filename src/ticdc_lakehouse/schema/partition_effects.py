@@ -10,7 +10,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
-from ticdc_lakehouse.schema.effect import Effect, RowsRemoved
+from ticdc_lakehouse.schema.effect import WHOLE_NUMBERS, Effect, RowsRemoved
 from ticdc_lakehouse.schema.literal import stored
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.partition import hash_partitions
@@ -18,8 +18,9 @@ from ticdc_lakehouse.schema.statement import AddPartitions, DropPartitions
 
 _BY_ROWS = ("range", "list", "hash")
 """Methods of which a row's values show its partition."""
-_COMPARABLE = (Family.INTEGER, Family.DATE, Family.DATETIME)
-"""Types whose values show a row's partition. Texts compare by a collation, which definitions do not know."""
+_DATES = (Family.DATE, Family.DATETIME)
+"""Types whose values show a row's partition, beside whole numbers. Texts compare by a collation, which definitions do
+not know."""
 
 
 def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[Effect, ...]]:
@@ -121,7 +122,7 @@ def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsRemoved:
 def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) -> RowsRemoved:
     """Returns the rows of a HASH partition. Raises ApplyError where they are unknown: TiDB takes the 64 bits of a
     BIGINT UNSIGNED for a signed number."""
-    is_number = partitioning.function is not None or column.type.family is Family.INTEGER
+    is_number = partitioning.function is not None or column.type.family in WHOLE_NUMBERS
     if not is_number or (column.type.unsigned and column.type.name == "bigint"):
         raise ApplyError(
             f"partition {partitioning.partitions[at].name}: which rows it had is unknown for {column.type.text}"
@@ -131,13 +132,13 @@ def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) ->
 
 
 def _bounds(partition: Partition, column: ColumnDefinition, function: str | None) -> tuple[str | None, ...]:
-    """Returns the bounds as canonical texts; those of a function are integers."""
-    if function is not None:
+    """Returns the bounds as canonical texts; those of a function are integers, and of a YEAR: TiDB adds no century."""
+    if function is not None or column.type.family is Family.YEAR:
         return tuple(None if bound is None else str(int(bound)) for bound in partition.bounds)
-    if column.type.family not in _COMPARABLE:
+    if column.type.family not in (*WHOLE_NUMBERS, *_DATES):
         raise ValueError(f"values of {column.type.text}")
     bounds = tuple(stored(bound, column.type) for bound in partition.bounds)
-    if column.type.family is not Family.INTEGER:  # a zero or partial date is no DATE of the lake's to compare with
+    if column.type.family in _DATES:  # a zero or partial date is no DATE of the lake's to compare with
         for bound in filter(None, bounds):
             datetime.fromisoformat(bound)
     return bounds

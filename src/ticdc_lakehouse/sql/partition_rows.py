@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ticdc_codec.mysql_type import Family
-from ticdc_lakehouse.schema.effect import RowsRemoved
+from ticdc_lakehouse.schema.effect import WHOLE_NUMBERS, RowsRemoved
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import by_name, typed_column
 
@@ -18,7 +17,7 @@ def partition_condition_sql(gone: RowsRemoved, time_zone: str) -> str:
 
     def bound(text: str) -> str:
         # A whole number as it is: RANGE may end above all that the column's type can hold.
-        whole = gone.function is not None or gone.column.type.family is Family.INTEGER
+        whole = gone.function is not None or gone.column.type.family in WHOLE_NUMBERS
         return text if whole else typed.sql(literal(text), time_zone)
 
     if gone.remainder is not None:
