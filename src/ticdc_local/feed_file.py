@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import yaml
 
@@ -38,19 +39,25 @@ def write_feed_file(
     bootstrap_servers: str,
     topic: str,
     schema_file: str | None,
-    mode: Mode = Mode.WATERMARKS,
+    gold: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
-    """Writes ``path``, and creates its folder. ``schema_file`` is relative to it."""
+    """Writes ``path``, and creates its folder. ``schema_file`` is relative to it; ``gold``: see `gold_keys`."""
     described = {
         "protocol": protocol,
         "options": dict(options),
         "time_zone": time_zone,
         "kafka": {"bootstrap_servers": bootstrap_servers, "topics": [topic]},
-        **({"gold": {"mode": mode.value}} if mode is not Mode.WATERMARKS else {}),
+        **({"gold": dict(gold)} if gold else {}),
         **({} if schema_file is None else {"schema_file": schema_file}),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(described, sort_keys=False), encoding="utf-8")
+
+
+def gold_keys(mode: Mode, ddl_time_zone: str | None = None) -> dict[str, object]:
+    """Returns the keys of a feed file's ``gold``, without those that are at their defaults."""
+    keys = {"mode": None if mode is Mode.WATERMARKS else mode.value, "ddl_time_zone": ddl_time_zone}
+    return {name: value for name, value in keys.items() if value is not None}
 
 
 _COMMENTED = """\

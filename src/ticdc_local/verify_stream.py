@@ -17,7 +17,7 @@ from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName, by_text, fold
 from ticdc_local.broker import Broker, recorded_messages
 from ticdc_local.delta_reader import DeltaReader
-from ticdc_local.feed_file import write_feed_file
+from ticdc_local.feed_file import gold_keys, write_feed_file
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.job import local_parameters
 from ticdc_testkit.comparison import LOST, Cell, Difference, differences, gold_rows
@@ -53,7 +53,7 @@ def write_feed(stream: RecordedStream, feeds: Path, name: str, bootstrap_servers
         bootstrap_servers=bootstrap_servers,
         topic=topic,
         schema_file=f"{name}.sql",
-        mode=mode_of(stream),
+        gold=gold_keys(mode_of(stream), stream.ddl_time_zone),
     )
     path.with_suffix(".sql").write_text(stream.create_statements(), encoding="utf-8")
     return path

@@ -39,6 +39,8 @@ class RecordedStream:
     partitions: int
     watermarks: int
     """Messages that are watermarks; none where the file was written without."""
+    ddl_time_zone: str | None = None
+    """Zone of the sessions that ran DDL; None if unknown: stream.json has the zone of the server."""
 
     def __str__(self) -> str:
         return f"{self.folder.name}/{self.file}"

@@ -123,6 +123,11 @@ def command_parser(command: str) -> argparse.ArgumentParser:
         (["demo", "--steps", "0"], " demo", "argument --steps: expected a whole number, 1 or more, found '0'"),
         (["load", "", "--feed", "x"], " load", "argument folder: expected a path, found none"),
         (["status", "--lake", ""], " status", "argument --lake: expected a path, found none"),
+        (
+            ["verify-stream", "x", "--ddl-time-zone", "Shanghai"],
+            " verify-stream",
+            "argument --ddl-time-zone: expected ",
+        ),
         (["verify-stream", "x", "--every", "-1"], " verify-stream", "argument --every: expected "),
         ([], "", "the following arguments are required: COMMAND"),
     ],

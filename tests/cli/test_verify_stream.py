@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_local.cli import main
 from ticdc_local.cli.verify_stream import Result, chosen, state, summary
 from ticdc_local.kafka import recorded_messages
-from ticdc_local.verify_stream import Verdict, mode_of
+from ticdc_local.verify_stream import Verdict, mode_of, write_feed
 from ticdc_testkit.comparison import LOST, differences
 from ticdc_testkit.recorded_streams import RecordedStream, answers, recorded_stream, recorded_streams
 
@@ -103,6 +106,14 @@ def test_the_schema_file_of_names_with_dots(tmp_path: Path) -> None:
     (tmp_path / "stream.json").write_text(json.dumps(described))
     found = tables_from_sql(recorded_stream(tmp_path, "craft.jsonl.gz", {}).create_statements())
     assert [tuple(table.name) for table in found] == [("my.db", "t"), ("my.db", "a.b")]
+
+
+@pytest.mark.parametrize("watermarks", [0, 9])
+def test_the_feed_file_has_the_zone_of_the_sessions_that_ran_ddl(watermarks: int, tmp_path: Path) -> None:
+    basic = recorded_stream(STREAMS / "tiflow-basic", "canal_json.jsonl.gz", {})
+    known = replace(basic, watermarks=watermarks, ddl_time_zone="Asia/Shanghai")
+    zones = [load_feed(write_feed(s, tmp_path, "f", "b:9092", "t")).gold.ddl_time_zone for s in (basic, known)]
+    assert zones == [None, ZoneInfo("Asia/Shanghai")]
 
 
 def test_a_folder_without_streams(tmp_path: Path) -> None:

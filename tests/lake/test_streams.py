@@ -4,6 +4,8 @@ at more of their watermarks: `test_campaigns`."""
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +13,14 @@ import pytest
 from changefeed import ID, Source, at, ddl
 from live_versions import wrong_versions
 
-from ticdc_codec.event import Resolved
+from ticdc_codec.event import Column, Resolved
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.verify_stream import load_stream, verify
-from ticdc_testkit.recorded_streams import base64_text, recorded_stream, write_gzipped
+from ticdc_testkit.recorded_streams import RecordedStream, base64_text, recorded_stream, write_gzipped
 from ticdc_testkit.respelled_streams import respelled
 
 if TYPE_CHECKING:
@@ -66,32 +68,50 @@ def test_gold_is_what_tidb_held_in_databases_with_capitals(spark: SparkSession, 
     assert counts.selectExpr("sum(filtered)").first() == (0,)
 
 
-def made_stream(folder: Path, creates: dict[str, str], events: list[Event], tables: dict[str, list[list[str]]]) -> Path:
-    """A folder with a stream in Canal-JSON, and the answer at its only watermark: rows by table."""
+MADE = Column(name="made", type="timestamp")
+Held = dict[str, tuple[Sequence[Column], list[str]]]
+"""By table its columns and its only row."""
+
+
+def made_stream(folder: Path, creates: dict[str, str], events: list[Event], held: Held) -> RecordedStream:
+    """A stream in Canal-JSON, written into a folder, with the answer at its only watermark."""
     options = {"enable-tidb-extension": True}
     sent = protocol_named("canal_json").encode(events, sink_options("canal_json", options))
     messages = [{"partition": 0, "key": base64_text(m.key), "value": base64_text(m.value)} for m in sent]
-    columns = [{"name": "id", "type": "bigint(20)", "nullable": "NO", "key": "PRI"}]
-    held = {name: {"create": "", "columns": columns, "rows": rows} for name, rows in tables.items()}
+    tables = {
+        name: {"create": "", "columns": [*map(shown, columns)], "rows": [r]} for name, (columns, r) in held.items()
+    }
     file = {"file": "canal_json.jsonl.gz", "protocol": "canal_json", "options": options}
     described = {"files": [{**file, "counts": {"watermark_messages": 1}}], "time_zone": "UTC"}
     folder.mkdir()
     write_gzipped(folder / "canal_json.jsonl.gz", map(json.dumps, messages))
-    write_gzipped(folder / "answers.jsonl.gz", [json.dumps({"watermark": at(9), "tables": held})])
+    write_gzipped(folder / "answers.jsonl.gz", [json.dumps({"watermark": at(9), "tables": tables})])
     (folder / "stream.json").write_text(json.dumps({**described, "tables_at_start": creates}), encoding="utf-8")
-    return folder
+    return recorded_stream(folder, "canal_json.jsonl.gz", {})
 
 
-def test_names_with_dots_and_in_another_case(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def shown(column: Column) -> dict[str, str]:
+    """A column as SHOW COLUMNS has it."""
+    return {"name": column.name, "type": str(column.type), "nullable": "NO", "key": "PRI" if column.key else ""}
+
+
+def test_a_stream_of_odd_names_and_ddls_of_another_zone(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """A CREATE's text may have its database in another case than messages and TiDB have it."""
-    create = ddl(at(1), "CREATE TABLE `mutatio`.`T` (`id` BIGINT PRIMARY KEY)", "Mutatio", "T", "CREATE")
-    rows = [Source(database=d, table=t, columns=(ID,)).insert(at(2), 7) for d, t in (("Mutatio", "T"), ("my.db", "t"))]
-    resolved = Resolved(commit_ts=at(9))
     creates = {"my.db.t": "CREATE TABLE `t` (`id` BIGINT PRIMARY KEY)"}
-    tables = {"Mutatio.T": [["7"]], "My.DB.t": [["7"]], "MUTATIO.none": [["7"]]}
-    folder = made_stream(tmp_path / "stream", creates, [create, *rows, resolved], tables)
-    recorded = recorded_stream(folder, "canal_json.jsonl.gz", {})
-    run = load_stream(spark, broker, recorded, tmp_path, name="s_names")
-    (verdict,) = verify(run, recorded)
+    alter = "ALTER TABLE `mutatio`.`T` ADD COLUMN `made` TIMESTAMP DEFAULT '2024-07-01 12:00:00'"
+    events = [
+        ddl(at(1), "CREATE TABLE `mutatio`.`T` (`id` BIGINT PRIMARY KEY)", "Mutatio", "T", "CREATE"),
+        *(Source(database=d, table=t, columns=(ID,)).insert(at(2), 7) for d, t in (("Mutatio", "T"), ("my.db", "t"))),
+        ddl(at(3), alter, "Mutatio", "T", "ALTER"),
+        Resolved(commit_ts=at(9)),
+    ]
+    held: Held = {
+        "Mutatio.T": ((ID, MADE), ["7", "2024-07-01 04:00:00"]),
+        "My.DB.t": ((ID,), ["7"]),
+        "MUTATIO.none": ((ID,), ["7"]),
+    }
+    stream = replace(made_stream(tmp_path / "stream", creates, events, held), ddl_time_zone="Asia/Shanghai")
+    run = load_stream(spark, broker, stream, tmp_path, name="s_odd")
+    (verdict,) = verify(run, stream)
     assert [str(each) for each in verdict.differences] == ["MUTATIO.none *: expected a table, found none"]
     assert sorted(map(str, published(run.lake, run.feed.name).tables)) == ["Mutatio.T", "my.db.t"]

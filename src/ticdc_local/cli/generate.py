@@ -168,7 +168,7 @@ def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
 def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str) -> None:
     """Writes the schema file and the feed file, where the options name them."""
     from ticdc_lakehouse.policy import Mode
-    from ticdc_local.feed_file import kept_if_readable, write_feed_file, yaml_value
+    from ticdc_local.feed_file import gold_keys, kept_if_readable, write_feed_file, yaml_value
 
     if options.schema_file is not None:
         with writing("--schema-file", options.schema_file):
@@ -185,7 +185,7 @@ def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str,
                 bootstrap_servers=options.bootstrap_servers or _SERVERS,
                 topic=topic,
                 schema_file=schema,
-                mode=Mode.WATERMARKS if feed.has_watermarks else Mode.EVENTUAL,
+                gold=gold_keys(Mode.WATERMARKS if feed.has_watermarks else Mode.EVENTUAL),
             )
 
 

@@ -6,12 +6,14 @@ import argparse
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from ticdc_codec.errors import ConfigError
+from ticdc_codec.options import Zone, typed
 from ticdc_local.cli.arguments import local_path, named_values, pairs_argument, positive, writing
 from ticdc_local.cli.notice import note
 from ticdc_local.temporary import temporary_folder
@@ -101,6 +103,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--every", type=positive, default=1, metavar="N", help="compare each Nth answer, and the last")
     pairs_argument(parser, "--option", "a further option of the feeds that have it")
+    parser.add_argument(
+        "--ddl-time-zone",
+        type=_time_zone,
+        metavar="ZONE",
+        help="time zone of the sessions that ran DDL (gold.ddl_time_zone); stream.json has the server's alone",
+    )
     parser.add_argument("--markdown", type=local_path, metavar="FILE", help="write the summary into this file")
     parser.add_argument(
         "--json", action="store_true", help="print a JSON list with one object per file instead of the table"
@@ -108,10 +116,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lake", type=local_path, help="folder to leave the lake in (default: a temporary one)")
 
 
+def _time_zone(text: str) -> str:
+    """Returns the name of a time zone. Raises argparse.ArgumentTypeError for an unknown one."""
+    try:
+        zone: ZoneInfo = typed(Zone, text)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return zone.key
+
+
 def run(options: argparse.Namespace) -> int:
     """Prints a summary, and notes each watermark of a single file, or one line each of several; 1 if any cell
     differs."""
-    streams = chosen(recorded_streams(options.folder, named_values(options.option, "--option")), options.file)
+    found = recorded_streams(options.folder, named_values(options.option, "--option"))
+    streams = [replace(stream, ddl_time_zone=options.ddl_time_zone) for stream in chosen(found, options.file)]
     if options.markdown is not None:
         with writing("--markdown", options.markdown):  # now, and not when all streams have run
             options.markdown.open("a").close()
