@@ -47,7 +47,9 @@ def override(lake: Lake, feed: str, table: str, action: OverrideAction, reason: 
     before = published(lake, feed)
     name, state, stop = blocked_table(lake, feed, before, table, action)
     identity = Identity(feed, before.number + 1, str(uuid4()))
-    append(lake, OVERRIDES, [override_row(identity, name, action, state.applied_tso, reason, datetime.now(UTC))])
+    # A table that the DDL of an index blocks is applied up to an earlier TSO: no row depends on that DDL.
+    blocked_at = stop.commit_ts if stop.of_ddl and stop.commit_ts is not None else state.applied_tso
+    append(lake, OVERRIDES, [override_row(identity, name, action, blocked_at, reason, datetime.now(UTC))])
     resumed = replace(before, tables={**before.tables, name: replace(state, stop=replace(stop, needs_override=False))})
     commit_window(lake, feed, before, resumed, (), 0, run=identity.run)
     return state

@@ -84,7 +84,7 @@ _OVERRIDE_COLUMNS = f"""{_IDENTITY}
     database STRING NOT NULL COMMENT 'database in TiDB',
     table STRING NOT NULL COMMENT 'table in TiDB',
     action STRING NOT NULL COMMENT 'skip-ddl, resume or repair; of one commit_ts the largest number is valid',
-    commit_ts BIGINT NOT NULL COMMENT 'TSO at which the table was blocked, or repaired',
+    commit_ts BIGINT NOT NULL COMMENT 'commit_ts of the DDL that blocked the table; else TSO of its block or repair',
     reason STRING NOT NULL COMMENT 'reason that the operator gave',
     decided_at TIMESTAMP NOT NULL COMMENT 'when it was decided'
 """
