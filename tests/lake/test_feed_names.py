@@ -42,6 +42,33 @@ def test_a_table_gets_another_name_than_what_a_feed_has(lake: Lake) -> None:
     assert naming(lake, SHOP).lake_name(EVENTS).startswith("shop_crm_events_")
 
 
+def test_a_name_of_a_removed_feed_is_free_once_nothing_of_it_has_it(lake: Lake) -> None:
+    (table,) = tables_from_sql("CREATE TABLE crm.orders (id BIGINT PRIMARY KEY)")
+    name, stable_id = "crm_orders", "crm_orders__data"
+    found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, lake_name=name, stable_id=stable_id)
+    state.commit_window(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
+    landing.create_tables(lake, "shop")
+    create_live_table(lake, name, table, stable_id=stable_id, config=SHOP)
+    later = GoldConfig(feed="shop2", time_zone="UTC", name_template="{database}_{table}")
+
+    def refused() -> bool:
+        with pytest.raises(ConfigError, match=r"called crm_orders, which has table crm.orders of feed shop: .* remove"):
+            naming(lake, later).lake_name(table.name)
+        return True
+
+    assert refused()
+    for part in (landing.messages_table("shop"), landing.offsets_table("shop")):
+        lake.drop(Layer.BRONZE, part)
+    assert refused(), "its live table would be in the way"
+    lake.drop(Layer.LIVE, name)
+    lake.spark.sql(f"CREATE VIEW {lake.table(Layer.GOLD, name)} AS SELECT 1")
+    assert refused(), "its view has other grants"
+    lake.spark.sql(f"DROP VIEW {lake.table(Layer.GOLD, name)}")
+    assert naming(lake, later).lake_name(table.name) == name
+    create_live_table(lake, name, table, stable_id=stable_id, config=later)
+    assert naming(lake, later).lake_name(table.name) == name, "its own"
+
+
 def test_no_feed_drops_a_live_table_of_another(lake: Lake) -> None:
     """Both chose the name before either had published it."""
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")

@@ -146,3 +146,38 @@ def test_what_an_update_does_not_send_was_the_same_before(spark: SparkSession, b
     view = feed.lake.table(Layer.SILVER, feed.state.tables["shop", "accounts"].lake_name)
     changes = spark.sql(f"SELECT v, balance, _before.v, _before.balance FROM {view} ORDER BY commit_ts").collect()
     assert [*map(tuple, changes)] == [("a", 5, None, None), ("b", 5, "a", 5), ("b", None, "b", 5), ("b", 7, "b", None)]
+
+
+def test_a_name_without_the_database_goes_from_table_to_table(
+    spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of the tables that TiDB has at one time each needs a name of its own."""
+    schema, gold = "CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, v VARCHAR(9));", {"name": "{table}"}
+    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("named"), schema=schema, described={"gold": gold})
+    old, create = Source(table="orders", database="old"), "CREATE TABLE `orders` (`id` BIGINT PRIMARY KEY, `v` CHAR(9))"
+    feed.send(0, SHOP.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    feed.go()
+    feed.send(0, ddl(at(3), "RENAME TABLE `shop`.`orders` TO `crm`.`orders`", "shop", "orders", "RENAME"))
+    feed.send(0, CRM.insert(at(4), 2, "b"))
+    feed.resolve(at(5))
+    feed.go()
+    assert feed.lake.tables(Layer.LIVE) == feed.lake.tables(Layer.GOLD) == ["orders"]
+    assert feed.rows("orders", "crm") == {1: ("a",), 2: ("b",)}
+    (detail,) = feed.spark.sql(f"DESCRIBE DETAIL {feed.live('orders', 'crm')}").collect()
+    assert detail["description"].startswith("TiDB table crm.orders;")
+    feed.send(0, ddl(at(6), "DROP TABLE `crm`.`orders`", "crm", "orders", "ERASE"))
+    feed.send(0, ddl(at(7), create, "old", "orders", "CREATE"), old.insert(at(8), 9, "c"))
+    feed.resolve(at(9))
+    feed.go()
+    assert feed.lake.tables(Layer.LIVE) == ["orders", "orders__dropped"]
+    assert feed.rows("orders", "old") == {9: ("c",)}
+    changes = feed.spark.table(feed.lake.table(Layer.SILVER, "orders")).collect()
+    assert [row["id"] for row in changes] == [9]
+    then = as_of(feed.spark, feed.name, at(5), lake=feed.lake)
+    assert sorted(row["id"] for row in then["crm.orders"].collect()) == [1, 2]
+    feed.send(0, ddl(at(10), create, "shop", "orders", "CREATE"))
+    feed.resolve(at(11))
+    with pytest.raises(ConfigError, match=r"table shop.orders would be called orders, which has table old.orders"):
+        feed.go()
+    assert feed.state.tso == at(9)

@@ -26,7 +26,8 @@ from one_table import (
     table,
 )
 
-from ticdc_lakehouse.planning.naming import Naming
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -120,6 +121,29 @@ def test_a_table_that_goes_to_another_schema_has_no_rows_there(query: str) -> No
     later = {moved.name: (replace(ROWS, name=moved.name, first=25),)}
     again = replace(again, before=replace(again.before, tables={moved.name: state}), tso=30)
     assert plan(replace(again, window=replace(again.window, rows=later)), moved.name).start is None
+
+
+def by_table(*ddls: DdlEvent) -> PlanningInput:
+    """A window of a feed whose tables are named without their databases."""
+    known, state = replace(KNOWN, lake_name="t"), replace(STATE, lake_name="t")
+    used = NameInUse(feed="f", table=NAME, lake_name="t", stable_id="t__data")
+    now = planning_input(ROWS, ddls=ddls, known=known, state=state)
+    return replace(now, naming=Naming(feed="f", history=lambda: [used], template="{table}"))
+
+
+def test_a_table_keeps_a_name_that_does_not_name_its_database() -> None:
+    other = TableName("other", "t")
+    renamed = plan(by_table(ddl(16, "RENAME TABLE t TO other.t")), other)
+    assert (renamed.lake_name, renamed.start, renamed.stop) == ("t", replace(KNOWN, lake_name="t"), None)
+    create = ddl(18, "CREATE TABLE other.t (id BIGINT PRIMARY KEY)")
+    created = plan(by_table(ddl(16, "DROP TABLE t"), create), other)
+    assert (created.lake_name, created.stop) == ("t", None)
+    assert created.definition is not None
+    assert created.definition.stable_id == "t__data_18", "the dropped table keeps its rows"
+    moved_away = plan_tables(by_table(ddl(16, "RENAME TABLE t TO u"), create))
+    assert [(str(each.name), each.lake_name) for each in moved_away.tables] == [("d.u", "u"), ("other.t", "t")]
+    with pytest.raises(ConfigError, match=r"table other.t would be called t, which has table d.t of feed f"):
+        plan_tables(by_table(create))
 
 
 @pytest.mark.parametrize("other", [TableName("d", "T"), TableName("D", "t"), TableName("D", "T")])

@@ -118,9 +118,10 @@ def test_a_template_gives_the_names() -> None:
 
 def test_a_template_that_gives_two_tables_one_name_is_refused() -> None:
     names = Naming(feed="f", history=tuple, template="{table}")
-    names.lake_name(T)
+    both = [(table, names.lake_name(table)) for table in (T, TableName("e", "t"))]
     with pytest.raises(ConfigError, match=r"table e.t would be called t, which has table d.t of feed f"):
-        names.lake_name(TableName("e", "t"))
+        names.check_distinct(both)
+    names.check_distinct([(T, "t"), (TableName("d", "u"), ""), (TableName("d", "v"), "")])
     for reserved in ("x__data", "x__dropped_7", "x__renaming"):
         with pytest.raises(ConfigError, match="is reserved"):
             names.lake_name(TableName("d", reserved))
@@ -133,11 +134,41 @@ def test_a_schema_of_a_database_holds_its_tables() -> None:
     assert dropped_name("d.t__data_7") == "d.t__dropped_7"
     odd = names.lake_name(TableName("a b", "t"))
     assert re.fullmatch(r"a_b_a_b_[0-9a-f]{8}\.t", odd)
-    other = Naming(feed="g", history=lambda: [taken(T, "d.t")], template="{table}", schema_template="{database}")
+    other = Naming(
+        feed="g",
+        history=lambda: [taken(T, "d.t")],
+        template="{table}",
+        schema_template="{database}",
+        is_feed="f".__eq__,
+    )
     with pytest.raises(
         ConfigError, match=r"table D.T would be called d.t, which has table d.t of feed f: .*gold.schema"
     ):
         other.lake_name(TableName("D", "T"))
+
+
+def test_a_name_without_the_feed_is_free_once_that_feed_is_removed() -> None:
+    """The tables that are left of one keep their names."""
+    feeds, there = {"f"}, {"d_t", "d_u"}
+    history = [taken(T, "d_t"), taken(TableName("d", "u"), "d_u")]
+
+    def lake_name(table: TableName) -> str:
+        names = Naming(
+            feed="g",
+            history=lambda: history,
+            template="{database}_{table}",
+            is_feed=feeds.__contains__,
+            is_there=there.__contains__,
+        )
+        return names.lake_name(table)
+
+    with pytest.raises(ConfigError, match=r"would be called d_t, which has table d.t of feed f: .*remove feed f first"):
+        lake_name(T)
+    feeds.clear()
+    there.remove("d_t")
+    assert lake_name(T) == "d_t"
+    with pytest.raises(ConfigError, match=r"would be called d_u, which has table d.u of feed f"):
+        lake_name(TableName("d", "u"))
 
 
 def test_a_name_of_a_schema_takes_none_of_another_feeds_own() -> None:

@@ -150,7 +150,11 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(
             description="Names of tables and views. A name that two tables would get is refused; under the default "
             "template the second one's gets a hash. The same holds for one that ends in `__data`, `__dropped` or "
-            "`__renaming`, as live tables are called while they are made, after their DROP and while they are renamed."
+            "`__renaming`, as live tables are called while they are made, after their DROP and while they are renamed. "
+            "Without `{feed}`, a name of another feed's table is free once that feed and what it left are "
+            "[removed](databricks.md#remove-a-feed). After a change a table keeps its name until its next RENAME, "
+            "TRUNCATE, CREATE or `load`: then it gets the new one, and the view of the old one goes, with its "
+            "privileges."
         ),
     ] = NAME_TEMPLATE
     tables: Annotated[

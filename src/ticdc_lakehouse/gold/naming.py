@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.live_table import FEED
 from ticdc_lakehouse.gold.state_tables import WINDOWS, check_format, definitions_sql
 from ticdc_lakehouse.planning.naming import OWN, NameInUse, Naming, schema_part, templated_part
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -30,12 +31,18 @@ def naming(lake: Lake, config: GoldConfig) -> Naming:
     def is_feed(name: str) -> bool:
         return lake.exists(Layer.BRONZE, messages_table(name))
 
+    def is_there(name: str) -> bool:
+        if lake.exists(Layer.LIVE, name):
+            return lake.property(Layer.LIVE, name, FEED) != config.feed
+        return lake.exists(Layer.SILVER, name) or lake.exists(Layer.GOLD, name)
+
     return Naming(
         feed=config.feed,
         history=history,
         template=config.name_template,
         schema_template=config.schema_template,
         is_feed=is_feed,
+        is_there=is_there,
     )
 
 

@@ -42,7 +42,7 @@ def publish(
     views.take_names(lake, config, lake.leave_names(Layer.LIVE, renames), tables)
     with ThreadPoolExecutor(_VIEWS_AT_ONCE) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
-    views.update_comments(lake, config, renames.values(), tables)
+    views.update_comments(lake, config, {*renames.values(), *_moved(before, shown)}, tables)
     if gone or any(o.new_definitions or o.name not in before.tables for o in kept):
         irregular.create_view(lake, config, ((o.definition.table.named(o.name), o.state) for o in kept if o.definition))
     views.drop(lake, gone)
@@ -73,6 +73,12 @@ def _renames(before: Published, planned: Published, outcomes: Iterable[TableOutc
     current |= {outcome.state.stable_id: outcome.live for outcome in outcomes if outcome.state.version >= 0}
     published = live_names(planned.tables.values())
     return {name: new for stable_id, name in current.items() if (new := live_name(published, stable_id)) != name}
+
+
+def _moved(before: Published, outcomes: Iterable[TableOutcome]) -> set[str]:
+    """Returns the names of the live tables that TiDB renamed, also those that ``gold.name`` calls as before."""
+    former = {table.stable_id: name for name, table in before.tables.items()}
+    return {o.state.lake_name for o in outcomes if former.get(o.state.stable_id, o.name) != o.name}
 
 
 def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: TableOutcome) -> None:

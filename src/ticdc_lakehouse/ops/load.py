@@ -142,7 +142,10 @@ class ExportLoader:
         taken = published_ids(self.lake, self.config.feed)
         names = naming(self.lake, self.config)
         renames = self._renames(before)
-        return all_problems(tables, lambda name: self._definition(name, before, renames, taken, names))
+        definitions = all_problems(tables, lambda name: self._definition(name, before, renames, taken, names))
+        current = {name: state.lake_name for name, state in before.tables.items()}
+        names.check_distinct((current | {each.table.name: each.lake_name for each in definitions}).items())
+        return definitions
 
     def _renames(self, before: Published) -> dict[TableName, int]:
         """Returns the names that RENAMEs since the export gave or took away, each with the last one's commit_ts. The

@@ -49,40 +49,62 @@ class Naming:
     """The part of the layers' schemas that contains them: text with {feed} and {database}; may be empty."""
     is_feed: Callable[[str], bool] = lambda _name: False
     """True if a feed of this name exists."""
-    _tables_by_lake_name: dict[str, tuple[str, TableName]] = field(default_factory=dict)
-    """The table that uses each name of the lake: its feed, and its name in TiDB."""
+    is_there: Callable[[str], bool] = lambda _name: False
+    """True if a table or view of this name, and of another feed, is in the lake."""
+    _tables_by_lake_name: dict[str, dict[str, TableName]] = field(default_factory=dict)
+    """The tables that use or used each name of the lake: feed, and name in TiDB."""
     _ids_by_name: dict[TableName, set[tuple[int, str]]] = field(default_factory=dict)
     """The feed's tables by name, each with the commit_ts since which it had it."""
     _ids: set[str] = field(default_factory=set)
     _history_read: bool = False
 
     def lake_name(self, table: TableName) -> str:
-        """Returns the name of the table's live table and views, by the feed's template. If another table uses it, the
-        default template adds a hash, and a feed's own template raises ConfigError."""
+        """Returns the name of the table's live table and views, by the feed's template. If another table uses or used
+        it, the default template adds a hash. A feed's own template raises ConfigError if a table of another feed has
+        it; its own tables may have it in turn (`check_distinct`)."""
         self._read_history()
-        plain = templated_lake_name(self.schema_template, self.template, self.feed, table)
-        own = (self.feed, table)
-        name = plain if self._is_free(plain, own) else self._other_name(plain, table)
-        self._tables_by_lake_name[name] = own
+        name = templated_lake_name(self.schema_template, self.template, self.feed, table)
+        used_by = self._tables_by_lake_name.get(name, {})
+        if used_by.get(self.feed) != table:
+            other = next((feed for feed in used_by if self._keeps(feed, name)), None)
+            if other is not None or self._is_reserved(name):
+                name = self._other_name(name, table, other)
+        self._tables_by_lake_name.setdefault(name, {})[self.feed] = table
         return name
 
-    def _other_name(self, plain: str, table: TableName) -> str:
+    def _keeps(self, feed: str, name: str) -> bool:
+        """True if no other table gets a name that a table of this feed has or had. By the default template the tables
+        that have it since would get another one at their next TRUNCATE."""
+        if self.template == NAME_TEMPLATE:
+            return True
+        return feed != self.feed and (self.is_feed(feed) or self.is_there(name))
+
+    def _other_name(self, plain: str, table: TableName, other: str | None) -> str:
         if self.template == NAME_TEMPLATE:
             return _in_part(plain.rpartition(".")[0], object_name(self.feed, *table, "\0"))
-        other = self._tables_by_lake_name.get(plain)
-        taken_by = f"has table {other[1]} of feed {other[0]}" if other else "is reserved"
-        raise ConfigError(
-            f"feed {self.feed}: gold.name: table {table} would be called {plain}, which {taken_by}: "
-            f"give another template than {self.template!r}, or another gold.schema"
+        if other is None:
+            raise self._refused(table, plain, "is reserved")
+        has = f"has table {self._tables_by_lake_name[plain][other]} of feed {other}"
+        raise self._refused(table, plain, has, f", or remove feed {other} first")
+
+    def _refused(self, table: TableName, name: str, why: str, way_out: str = "") -> ConfigError:
+        return ConfigError(
+            f"feed {self.feed}: gold.name: table {table} would be called {name}, which {why}: "
+            f"give another template than {self.template!r}, or another gold.schema{way_out}"
         )
 
-    def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
-        if plain in self._tables_by_lake_name:
-            return self._tables_by_lake_name[plain] == own
-        if is_internal(plain):
-            return False
-        feed, _, last = plain.rpartition("_")
-        return last not in OWN or not self.is_feed(feed)
+    def _is_reserved(self, name: str) -> bool:
+        feed, _, last = name.rpartition("_")
+        return is_internal(name) or (last in OWN and self.is_feed(feed))
+
+    def check_distinct(self, names: Iterable[tuple[TableName, str]]) -> None:
+        """Raises ConfigError if a feed's own template gives two of its tables, each with its name of the lake, the same
+        one; a table without one has ``""``."""
+        tables: dict[str, TableName] = {}
+        for table, name in () if self.template == NAME_TEMPLATE else names:
+            other = tables.setdefault(name, table)
+            if name and other != table:
+                raise self._refused(table, name, f"has table {other} of feed {self.feed}")
 
     def new_stable_id(self, table: TableName, commit_ts: int) -> str:
         """Returns a new stable id for the rows that ``table`` has from ``commit_ts`` on."""
@@ -142,7 +164,7 @@ class Naming:
             return
         self._history_read = True
         for taken in self.history():
-            self._tables_by_lake_name[taken.lake_name] = (taken.feed, taken.table)
+            self._tables_by_lake_name.setdefault(taken.lake_name, {})[taken.feed] = taken.table
             self._ids.add(taken.stable_id)
             if taken.feed == self.feed:
                 self._ids_by_name.setdefault(taken.table, set()).add((taken.named_at, taken.stable_id))

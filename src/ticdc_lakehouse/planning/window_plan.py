@@ -73,7 +73,7 @@ def _exchanging(plan: TablePlan) -> set[str]:
 
 
 def plan_tables(inputs: PlanningInput) -> WindowPlan:
-    """Returns the plan of the window."""
+    """Returns the plan of the window. Raises ConfigError if a table would have another one's name in the lake."""
     tables = WindowTables(inputs)
     for commit_ts, ddls in groupby(inputs.window.ddls, key=attrgetter("commit_ts")):
         tables.infer_tables(commit_ts)
@@ -84,8 +84,10 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
         tables.record_renames(ordered)
     tables.infer_tables(inputs.tso)
     tables.finish()
+    plans = [_plan(inputs, each) for each in tables.builders]
+    inputs.naming.check_distinct((plan.name, plan.lake_name) for plan in plans)  # those of the window are the last
     return WindowPlan(
-        tables=tuple(sorted((_plan(inputs, each) for each in tables.builders), key=lambda plan: plan.name)),
+        tables=tuple(sorted(plans, key=lambda plan: plan.name)),
         recoverable=tuple(_recoverable(inputs, each) for each in tables.recoverable),
     )
 
