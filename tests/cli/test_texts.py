@@ -87,6 +87,12 @@ def test_a_status_names_the_columns_that_are_pending() -> None:
     )
 
 
+def test_a_status_names_the_tables_that_the_next_run_takes_out_of_gold() -> None:
+    status = replace(STATUS, left_out=[TableName("shop", "orders")])
+    said = "the key tables of the feed file leaves it out: the next run takes it out of gold"
+    assert feed_text(status).splitlines()[-1] == f"  shop.orders  at the watermark; {said}"
+
+
 def test_a_status_stays_on_its_lines_whatever_a_table_and_a_ddl_are_called() -> None:
     stop = StopReason(
         kind=StopKind.UNSUPPORTED_DDL, commit_ts=TSO, query="ALTER TABLE t \x1b]0;x\x07", needs_override=True

@@ -203,3 +203,20 @@ def test_values_of_every_kind_and_names_of_files(feed: Changefeed, tmp_path: Pat
     assert str(moment) == "2023-11-14 14:13:20.123000"
     keys = feed.spark.table(feed.live("odd.table"))
     assert {row["_ticdc_key"] for row in keys.select("_ticdc_key").collect()} == {'["00ff5c0a"]', '[""]'}
+
+
+@pytest.mark.long
+def test_a_table_that_the_feed_file_left_out_for_a_while_is_loaded(
+    feed: Changefeed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its changes are in silver all the same."""
+    with monkeypatch.context() as patch:
+        patch.setattr(feed, "described", {**feed.described, "tables": {"exclude": ["shop.orders"]}})
+        feed.send(0, ORDERS.insert(at(51), 1, "while left out"))
+        feed.resolve(at(52))
+        feed.go()
+        assert ("shop", "orders") not in feed.state.tables
+    assert not feed.apply().merged, "it is included again, without rows"
+    feed.run.load(exported(tmp_path / "export", (2, "exported"), tso=at(50)))
+    assert feed.rows("orders") == {1: ("while left out",), 2: ("exported",)}
+    assert feed.state.tables["shop", "orders"].applied_tso == at(52)

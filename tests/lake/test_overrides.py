@@ -17,6 +17,7 @@ from ticdc_lakehouse.gold import overrides
 from ticdc_lakehouse.gold.overrides import OverrideAction, blocked_table, override
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES
+from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.log import ROOT
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.run_lock import exclusive_run
@@ -139,7 +140,7 @@ def test_the_ddl_of_an_index_is_skipped_at_its_own_commit(feed: Changefeed) -> N
     state = feed.state.tables["shop", "stuck"]
     assert state.applied_tso == at(2)
     assert "ADD KEY: the table has no column `w`" in str(state.stop)
-    override(feed.lake, feed.name, "shop.stuck", Action.SKIP_DDL, "gold has no indexes")
+    override(feed.lake, feed.name, "shop.stuck", OverrideAction.SKIP_DDL, "gold has no indexes")
     feed.apply()
     assert feed.state.tables["shop", "stuck"].stop is None
     assert feed.rows("stuck") == {1: ("a",), 2: ("b",)}
@@ -198,6 +199,27 @@ def test_one_run_at_a_time(feed: Changefeed) -> None:
     ):
         feed.apply()
     feed.apply()
+
+
+def test_a_table_that_the_feed_file_leaves_out_since_goes_out_of_gold(
+    feed: Changefeed, logged: list[logging.LogRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`as_of` reads what was published of it."""
+    gone, at_watermark = feed.shown_name("gap"), feed.data_versions()
+    monkeypatch.setattr(feed, "described", {**feed.described, "tables": {"exclude": ["shop.gap"]}})
+    current = status.feed_status(DeltaReader(feed.folder), feed.name, feed.run.gold_config)
+    assert [str(name) for name in current.left_out] == ["shop.gap"]
+    feed.apply()
+    assert ("shop", "gap") not in feed.state.tables
+    assert not any(feed.lake.exists(layer, gone) for layer in (Layer.GOLD, Layer.SILVER, Layer.LIVE))
+    assert [record.getMessage() for record in logged if record.levelname == "WARNING"] == ["table left out"]
+    before = as_of(feed.spark, feed.name, at(12), lake=feed.lake)
+    assert [row["id"] for row in before["shop.gap"].collect()] == [1]
+    others = {data: version for data, version in at_watermark.items() if not data.startswith(gone)}
+    assert feed.data_versions() == others
+    monkeypatch.setattr(feed, "described", {"tables": {"include": ["chop.*"]}})
+    with pytest.raises(ConfigError, match=r"tables: it leaves out all tables that the feed has in gold, shop\.kept"):
+        feed.apply()
 
 
 @pytest.mark.long

@@ -33,7 +33,7 @@ def definition(name: TableName, tso: int, before: Published, *ddls: DdlEvent) ->
     export = Export(folder="x", tso=tso, tables={name: exported}, unreadable={}, dialect=Dialect(), sizes={})
     config, commits = GoldConfig(feed="f", time_zone="UTC"), cast("Commits", None)
     loader = ExportLoader(lake=lake, config=config, export=export, time_zone=None, commits=commits)
-    return loader._definition(name, before, loader._renames(before), (), Naming(feed="f", history=lambda: [OF_T]))
+    return loader._definition(name, before, loader._names_since(before), (), Naming(feed="f", history=lambda: [OF_T]))
 
 
 def blocked(kind: StopKind, data: str = "") -> TableState:
@@ -52,9 +52,16 @@ def test_a_table_whose_rows_are_not_known_is_loaded_under_a_name_that_another_ha
         definition(T, 10, before)
 
 
-def test_a_name_that_no_table_has_any_more_is_refused() -> None:
+@pytest.mark.parametrize("query", ["DROP TABLE `t`", "DROP DATABASE `D`"])
+def test_a_name_that_no_table_has_any_more_is_refused(query: str) -> None:
+    dropped = DdlEvent(commit_ts=20, database="d", table="t", query=query, statements=())
     with pytest.raises(ConfigError, match="was renamed or dropped since"):
-        definition(T, 12, Published(tso=30))
+        definition(T, 12, Published(tso=30), dropped)
+
+
+def test_a_table_that_the_filter_left_out_for_a_while_is_loaded() -> None:
+    other = DdlEvent(commit_ts=20, database="d", table="u", query="DROP TABLE `u`", statements=())
+    assert definition(T, 12, Published(tso=30), other).stable_id == "f_d_t__data_12"
 
 
 def test_a_table_that_was_exported_after_its_drop_came_back() -> None:

@@ -10,6 +10,7 @@ from one_table import (
     DDL_STOP,
     ID,
     KNOWN,
+    LATER,
     NAME,
     ROWS,
     STATE,
@@ -29,7 +30,7 @@ from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.steps import MergeRows
-from ticdc_lakehouse.planning.window_plan import plan_tables
+from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.schema.definition import Key
 from ticdc_lakehouse.schema.names import TableName
 
@@ -109,6 +110,21 @@ def test_dropped_table_is_gone_even_if_it_was_blocked(query: str) -> None:
         assert not plan_tables(
             planning_input(ROWS, known=KNOWN, state=state, ddls=(ddl(16, query),), config=config)
         ).tables
+
+
+def test_a_table_that_the_filter_leaves_out_since_is_gone() -> None:
+    """One that it includes again has no rows from before."""
+    config = GoldConfig(feed="f", time_zone="UTC", matches=lambda *_: False)
+    ddls = (ddl(16, "TRUNCATE TABLE t"), ddl(17, "RENAME TABLE t TO u"), ddl(18, "RECOVER TABLE t"))
+    for state in (STATE, replace(STATE, applied_tso=5, stop=DDL_STOP)):
+        for window in ((), ddls):
+            now = planning_input(ROWS, LATER, known=KNOWN, state=state, ddls=window, config=config)
+            assert plan_tables(now) == WindowPlan(tables=(), recoverable=())
+    again = planning_input(ROWS, known=KNOWN)
+    again.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
+    made = plan(again)
+    assert (made.state, made.stop, made.definition and made.definition.stable_id) == (None, None, f"{DATA}_15")
+    assert steps(made) == [("M", 20)]
 
 
 @pytest.mark.parametrize("query", ["TRUNCATE TABLE t", "DROP TABLE t"])

@@ -35,9 +35,11 @@ class TablePattern(str):
 
 
 class TableFilter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which tables become tables of the lake. As in TiDB, letter case does not matter. A table that is included later
-    starts empty: load it from an export. Leave out what the changefeed's own filter leaves out, too: of a table that a
-    RENAME moves there TiCDC sends the RENAME and no row after it, and the lake would show it unchanged for ever."""
+    """Which tables become tables of the lake. As in TiDB, letter case does not matter. A table that is left out
+    later goes out of gold with the next run, as by a DROP: its views go, and `as_of` reads it at earlier TSOs for
+    `gold.retention_days`. One that is included later, or again, starts empty: load it from an export. Leave out what
+    the changefeed's own filter leaves out, too: of a table that a RENAME moves there TiCDC sends the RENAME and no row
+    after it, and the lake would show it unchanged for ever."""
 
     include: Annotated[tuple[TablePattern, ...], Meta(description="The tables of these patterns.")] = field(
         default_factory=lambda: (TablePattern("*.*"),)

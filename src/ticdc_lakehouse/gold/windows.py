@@ -48,6 +48,7 @@ from ticdc_lakehouse.tidb.session import SnapshotAt
 
 _TABLES_AT_ONCE = 4
 """Tables that are merged at the same time."""
+_LEFT_OUT = "the key tables of the feed file leaves it out; `as_of` reads it at earlier TSOs"
 _NO_RESTART = Restart(tables={}, definitions=())
 
 
@@ -177,7 +178,13 @@ def _publish_changes(
     """Publishes the window if it changes anything. Returns what is published."""
     before, config, window = start.before, planning_input.config, planning_input.window
     planned = _state_after(before, planning_input, start.completeness.batch, outcomes)
-    return planned if planned == before else publish(lake, config, before, planned, outcomes, window.row_changes)
+    if planned == before:
+        return planned
+    after = publish(lake, config, before, planned, outcomes, window.row_changes)
+    for name in sorted(before.tables.keys() - planned.tables.keys()):
+        if not config.matches(*name):
+            warn("gold", "table left out", feed=config.feed, table=".".join(name), reason=_LEFT_OUT)
+    return after
 
 
 def _gold_run(
@@ -227,6 +234,7 @@ def _state_and_completeness(
         before = asked.result()
     _check_mode(config, before)
     check_published_zone(config, before.time_zone)
+    _check_filter(config, before)
     check_schemas(config, before)
     if complete is None or before is not known:
         complete = _completeness(lake, config, before, until_tso)
@@ -238,6 +246,15 @@ def _check_mode(config: GoldConfig, before: Published) -> None:
         raise ConfigError(
             f"feed {config.feed}: gold.mode: it was published in mode {before.mode.value}, and a feed's mode cannot "
             f"change; use a new feed name for mode {config.mode.value}"
+        )
+
+
+def _check_filter(config: GoldConfig, before: Published) -> None:
+    """Raises ConfigError if the feed's filter leaves out all that was published: a wrong pattern, as likely as not."""
+    if before.tables and not any(config.matches(*name) for name in before.tables):
+        raise ConfigError(
+            f"feed {config.feed}: tables: it leaves out all tables that the feed has in gold, {min(before.tables)} for "
+            "one, and would take them out: correct include and exclude, or remove the feed (docs/databricks.md)"
         )
 
 

@@ -43,7 +43,7 @@ from ticdc_lakehouse.planning.window import statements_of
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
-from ticdc_lakehouse.schema.statement import RenameTables, names_of
+from ticdc_lakehouse.schema.statement import DropDatabase, DropTables, RenameTables, database_of, names_of
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.silver.retention_floor import retention_floor
 from ticdc_lakehouse.sql.instant import backward_shifts, is_ambiguous_sql
@@ -109,6 +109,22 @@ def load(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _NamesSince:
+    """The names of tables that DDLs since the export changed or dropped."""
+
+    renamed: Mapping[TableName, int]
+    """Those that RENAMEs gave or took away, each with the last one's commit_ts. The definition of a table that is
+    inferred from the wire, or was renamed while it was blocked, lacks them."""
+    dropped: Collection[TableName]
+    databases: Collection[str]
+    """Folded names of the databases that were dropped."""
+
+    def drops(self, name: TableName) -> bool:
+        """True if a table of this name was dropped."""
+        return name in self.dropped or fold(name.database) in self.databases
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportLoader:
     """Makes live tables of an export's tables. They are published when gold goes on from their initial states."""
 
@@ -141,42 +157,45 @@ class ExportLoader:
         self._check_reached(before)
         taken = published_ids(self.lake, self.config.feed)
         names = naming(self.lake, self.config)
-        renames = self._renames(before)
-        definitions = all_problems(tables, lambda name: self._definition(name, before, renames, taken, names))
+        since = self._names_since(before)
+        definitions = all_problems(tables, lambda name: self._definition(name, before, since, taken, names))
         current = {name: state.lake_name for name, state in before.tables.items()}
         names.check_distinct((current | {each.table.name: each.lake_name for each in definitions}).items())
         return definitions
 
-    def _renames(self, before: Published) -> dict[TableName, int]:
-        """Returns the names that RENAMEs since the export gave or took away, each with the last one's commit_ts. The
-        definition of a table that is inferred from the wire, or was renamed while it was blocked, lacks them."""
+    def _names_since(self, before: Published) -> _NamesSince:
+        """Returns the names of tables that DDLs since the export changed or dropped."""
         events = events_table.full_name(self.lake, self.config.feed)
         ddls = self.lake.rows(f"""
             SELECT commit_ts, database, table, query FROM {events}
             WHERE kind = '{Kind.DDL}' AND commit_ts > {self.export.tso} AND commit_ts <= {before.tso}""")
-        return {
-            name: ddl["commit_ts"]
+        statements = [
+            (ddl["commit_ts"], statement)
             for ddl in sorted(ddls, key=itemgetter("commit_ts"))
             for statement in statements_of(ddl["query"], ddl["database"], ddl["table"])
-            if isinstance(statement, RenameTables)
-            for name in names_of(statement)
-        }
+        ]
+        drops = [statement for _, statement in statements if isinstance(statement, DropTables | DropDatabase)]
+        return _NamesSince(
+            renamed={name: at for at, each in statements if isinstance(each, RenameTables) for name in names_of(each)},
+            dropped={name for each in drops for name in names_of(each)},
+            databases={fold(name) for name in map(database_of, drops) if name is not None},
+        )
 
     def _definition(
         self,
         name: TableName,
         before: Published,
-        renames: Mapping[TableName, int],
+        since: _NamesSince,
         taken: Collection[str],
         names: Naming,
     ) -> Definition:
         tso, what = self.export.tso, f"{self.export.folder}: table {name}"
         newest = before.definition_of(name)
-        named_at = max(renames.get(name, 0), 0 if newest is None else newest.named_at)
+        named_at = max(since.renamed.get(name, 0), 0 if newest is None else newest.named_at)
         if named_at > tso:
             at = with_time(named_at)
             raise ConfigError(f"{what} was created, renamed or truncated later, at {at}: {_AGAIN}")
-        if newest is None and not _awaits_export(before, name, tso) and names.ids_named(name):
+        if newest is None and not _awaits_export(before, since, name, tso) and names.ids_named(name):
             raise ConfigError(f"{what} was renamed or dropped since, or another table had its name: {_AGAIN}")
         table = _with_enum_representation(self.export.tables[name].definition, newest)
         for column in table.columns:
@@ -248,12 +267,15 @@ class ExportLoader:
         )
 
 
-def _awaits_export(before: Published, name: TableName, tso: int) -> bool:
+def _awaits_export(before: Published, since: _NamesSince, name: TableName, tso: int) -> bool:
     """True if gold does not know the rows of the table that had this name at the export's TSO: its columns are unknown,
-    or TiDB restored it after its last DROP without a DDL event. Another table may have had the name before."""
+    TiDB restored it after its last DROP without a DDL event, or the feed's filter left it out for a while. Another
+    table may have had the name before."""
     state = before.tables.get(name)
-    since = max((gone.dropped_at for gone in before.recoverable if gone.name == name), default=tso)
-    return since < tso if state is None else state.applied_tso < tso
+    if state is not None:
+        return state.applied_tso < tso
+    dropped_at = max((gone.dropped_at for gone in before.recoverable if gone.name == name), default=0)
+    return dropped_at < tso and not since.drops(name)
 
 
 def _with_enum_representation(table: Table, newest: Definition | None) -> Table:

@@ -11,7 +11,7 @@ creates them again, without feeds whose tables were dropped. Reading them create
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import IntEnum
@@ -30,7 +30,7 @@ from ticdc_lakehouse.gold.state_tables import WINDOWS, create_tables, definition
 from ticdc_lakehouse.gold.watermark import Completeness
 from ticdc_lakehouse.ops import accounting, feed_views
 from ticdc_lakehouse.ops.alarm import Thresholds, problems_of
-from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.planning_input import GoldConfig, left_out
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.computed_default import pending_columns
@@ -104,6 +104,8 @@ class FeedStatus:
     """True if bronze has run for the feed."""
     blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that the watermark cannot pass."""
+    left_out: Collection[TableName] = ()
+    """Tables that the feed's file leaves out: the next run takes them out of gold."""
 
     @property
     def unapplied_seconds(self) -> float | None:
@@ -297,6 +299,7 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
         pending=_pending(current),
         is_landed=is_landed,
         blocked_by=complete.blocked_by,
+        left_out=left_out(settings, current),
     )
     return replace(status, waiting_on=None) if status.caught_up else status
 

@@ -64,6 +64,11 @@ class GoldConfig:
         return self.noncanonical_key_digits and kind.family in _WITH_DIGITS
 
 
+def left_out(config: GoldConfig, before: Published) -> list[TableName]:
+    """Returns the published tables that the feed's filter leaves out: the next window takes them out of gold."""
+    return sorted(name for name in before.tables if not config.matches(*name))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanningInput:
     """Everything that a window's plan depends on."""

@@ -43,7 +43,8 @@ class WindowTables:
         self.inputs = inputs
         self.builders = PlanBuilders()
         for name, state in inputs.before.tables.items():
-            self.builders.add(published_builder(inputs, name, state))
+            if inputs.config.matches(*name):  # else it goes (`left_out`), as by a RENAME to such a name
+                self.builders.add(published_builder(inputs, name, state))
         self._from_files = {table.name: table for table in inputs.config.tables}
         if inputs.before.tso == 0:
             for table in inputs.config.tables:

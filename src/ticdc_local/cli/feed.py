@@ -13,8 +13,10 @@ from ticdc_codec.inspection import inspect
 from ticdc_codec.options import has_watermarks, sink_options
 from ticdc_codec.protocols import SPELLINGS, protocol_named, spelling
 from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS, Feed
-from ticdc_lakehouse.config.layer_settings import decoding_of
+from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of
 from ticdc_lakehouse.counted import counted
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.planning.planning_input import left_out
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_local.cli.arguments import (
@@ -30,6 +32,8 @@ from ticdc_local.cli.generate import sink_values
 from ticdc_local.cli.inspect import print_tree
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.project import feed_named, feeds_folder, options_given
+from ticdc_local.cli.status import LEFT_OUT
+from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.feed_file import commented, kept_if_readable, yaml_value
 from ticdc_local.preflight import Sample, problems, read_sample
 from ticdc_local.runner.dbutils import Secrets
@@ -112,6 +116,8 @@ def _mode(protocol: str, given: Mapping[str, str]) -> Mode:
 def _check(options: argparse.Namespace) -> int:
     feed = feed_named(options, options.name)
     print(f"{feed.name}: the file is right: {spelling(feed.protocol)}, mode {feed.gold.mode}")
+    for name in left_out(gold_config_of(feed), published(DeltaReader(lake_root(options)), feed.name)):
+        print(f"{feed.name}: table {name}: {LEFT_OUT}")
     with progress("asking the brokers"):
         sample = read_sample(feed, Secrets().get)
     if sample is None:
@@ -127,8 +133,8 @@ def _check(options: argparse.Namespace) -> int:
         events = events_in(decoding_of(feed, {}), sample.messages)
         failed = sum(isinstance(event, Failure) for _, event in events)
         print(f"{feed.name}: first {counted(len(sample.messages), 'message')}: {_events_text([e for _, e in events])}")
-        if left_out := _left_out_tables(feed, [e for _, e in events]):
-            print(f"{feed.name}: of these, the key tables of the feed file leaves out {', '.join(left_out)}")
+        if others := _left_out_tables(feed, [e for _, e in events]):
+            print(f"{feed.name}: of these, the key tables of the feed file leaves out {', '.join(others)}")
         first = next((number for number, event in events if isinstance(event, RowChange)), 0)
         print_tree(inspect(sample.messages[first], feed.protocol, options_given(feed)).tree, sys.stdout)
     else:

@@ -196,7 +196,7 @@ def feed_text(status: FeedStatus) -> str:
         "next": _next(status),
     }
     lines = [f"  {name:11}  {value}" for name, value in facts.items()]
-    return "\n".join([status.feed, *lines, *_tables_text(status.tables, status.tso, status.pending)])
+    return "\n".join([status.feed, *lines, *_tables_text(status)])
 
 
 def _next(status: FeedStatus) -> str:
@@ -211,19 +211,23 @@ def _duration(seconds: float | None, what: str) -> str:
     return f"{duration(seconds)}, {what}"
 
 
+LEFT_OUT = "the key tables of the feed file leaves it out: the next run takes it out of gold"
 _EVENTUAL = (
     "eventual: the newest commit of each key that has arrived; the watermark is the newest commit seen, no consistent "
     "point in time"
 )
 
 
-def _tables_text(
-    tables: Mapping[TableName, TableState], tso: int, pending: Mapping[TableName, Sequence[str]]
-) -> list[str]:
-    """Returns a line per table: at the watermark, or since when it is blocked and why; and its pending columns."""
-    shown = {name: without_controls(text) for name, text in texts_of(sorted(tables)).items()}
+def _tables_text(status: FeedStatus) -> list[str]:
+    """Returns a line per table: at the watermark, or since when it is blocked and why; its pending columns; and whether
+    the feed's file leaves it out."""
+    shown = {name: without_controls(text) for name, text in texts_of(sorted(status.tables)).items()}
     width = max(map(len, shown.values()), default=0)
-    states = {name: f"{_state(tables[name], tso)}{_pending(pending.get(name, ()))}" for name in shown}
+    gone = dict.fromkeys(status.left_out, f"; {LEFT_OUT}")
+    states = {
+        name: f"{_state(status.tables[name], status.tso)}{_pending(status.pending.get(name, ()))}{gone.get(name, '')}"
+        for name in shown
+    }
     return [f"  {text:{width}}  {without_controls(states[name])}" for name, text in shown.items()]
 
 
