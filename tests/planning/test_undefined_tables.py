@@ -201,6 +201,31 @@ def test_table_of_which_only_deletes_came_is_followed_through_a_rename() -> None
     assert plan(again, U).through == 16, "the table that had the name before lacks it"
 
 
+OTHER = ddl(14, "CREATE TABLE other (id BIGINT PRIMARY KEY)", "other")
+
+
+def reused(now: PlanningInput) -> PlanningInput:
+    """Another table had the name up to 5."""
+    had = NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)
+    left = NameInUse(feed="f", table=U, lake_name="f_d_u", stable_id=DATA, named_at=5)
+    return replace(now, naming=Naming(feed="f", history=partial(list, [had, left])))
+
+
+def test_a_reused_name_whose_first_rows_are_deletes_is_reused_from_them_on() -> None:
+    """Also if the columns come after a DDL of another table, or in a later window."""
+    made = plan(reused(window(OTHER, rows=(GONE, group(NAME, 16)))))
+    assert made.definition is not None
+    assert made.definition.named_at == 11
+    now = reused(window(OTHER, rows=(GONE,)))
+    of_other, row = replace(group(NAME, 4), replayed=True), group(NAME, 25)
+    later = plan(following(now, plan(now), rows=(of_other, GONE, row)))
+    assert (block_reason(later), merged(later)) == (None, [GONE, row])
+    assert later.definition is not None
+    assert later.definition.named_at == 11
+    waiting = plan(following(now, plan(now), rows=(of_other, GONE)))
+    assert not needs_override(waiting), "the replayed rows are not its own"
+
+
 def test_deletes_of_a_table_that_gold_does_not_have_block_it_in_mode_eventual() -> None:
     """Rows from before them may arrive later: tombstones need a table."""
     now = window(ddl(14, "ALTER TABLE t ADD COLUMN c INT"), rows=(GONE,))

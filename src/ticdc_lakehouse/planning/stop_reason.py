@@ -85,7 +85,7 @@ class StopReason:
     ways_out: tuple[WayOut, ...] = ()
     """What unblocks the table, the best first. An unsupported DDL that creates the table cannot be skipped."""
     commit_ts: int | None = None
-    """commit_ts of the unsupported DDL or of the DROP."""
+    """commit_ts of the unsupported DDL or of the DROP. Rows that a table awaits come after it."""
     query: str | None = None
     """Text of the unsupported DDL."""
     needs_override: bool = False

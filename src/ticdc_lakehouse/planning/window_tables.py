@@ -13,7 +13,7 @@ from ticdc_lakehouse.planning.blocking import (
     of_wrong_table,
     unsupported,
 )
-from ticdc_lakehouse.planning.compatibility import definition_from_wire
+from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS, definition_from_wire
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.plan_builders import PlanBuilders
 from ticdc_lakehouse.planning.planning_input import PlanningInput
@@ -246,6 +246,8 @@ class WindowTables:
         builder = TablePlanBuilder(name=name, definition=None, state=None, complete_through=begin)
         if table is not None:
             define(self.inputs, builder, table, commit_ts, origin, named_at=after)
+        elif after:
+            builder.awaits_rows = replace(UNKNOWN_COLUMNS, commit_ts=after, named_at=after)
         self.builders.add(builder)
         return builder
 
