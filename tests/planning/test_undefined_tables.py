@@ -226,10 +226,47 @@ def test_a_reused_name_whose_first_rows_are_deletes_is_reused_from_them_on() -> 
     assert not needs_override(waiting), "the replayed rows are not its own"
 
 
+EVENTUAL = (3, 4)
+
+
 def test_deletes_of_a_table_that_gold_does_not_have_block_it_in_mode_eventual() -> None:
     """Rows from before them may arrive later: tombstones need a table."""
-    now = window(ddl(14, "ALTER TABLE t ADD COLUMN c INT"), rows=(GONE,))
-    assert "columns are unknown" in (block_reason(plan(replace(now, batches=(3, 4)))) or "")
+    now = replace(window(ddl(14, "ALTER TABLE t ADD COLUMN c INT"), rows=(GONE,)), batches=EVENTUAL)
+    assert "columns are unknown" in (block_reason(plan(now)) or "")
+    renamed = plan(replace(window(RENAME, rows=(GONE, group(U, 18))), batches=EVENTUAL), U)
+    assert "its columns are unknown" in (block_reason(renamed) or ""), "the tombstones are of its former name"
+
+
+@pytest.mark.parametrize(
+    ("change", "columns"),
+    [
+        ("MODIFY v VARCHAR(20)", ROWS.columns),
+        ("ADD INDEX (v)", ROWS.columns),
+        ("DROP INDEX i", ROWS.columns),
+        ("ADD COLUMN c INT", (*ROWS.columns, C)),
+    ],
+)
+def test_deletes_before_a_ddl_are_merged_with_the_rows_after_it_in_mode_eventual(
+    change: str, columns: tuple[Column, ...]
+) -> None:
+    """As tombstones. The rows may come in a later window."""
+    altered, row = ddl(14, f"ALTER TABLE t {change}"), replace(group(NAME, 16), columns=columns)
+    made = plan(replace(window(altered, rows=(GONE, row)), batches=EVENTUAL))
+    assert (block_reason(made), made.through, merged(made)) == (None, 20, [GONE, row])
+    now = replace(window(altered, rows=(GONE,)), batches=EVENTUAL)
+    again = plan(replace(following(now, plan(now), rows=(GONE, row)), batches=(4, 5)))
+    assert (block_reason(again), again.through, merged(again)) == (None, 30, [GONE, row])
+
+
+@pytest.mark.parametrize(("made_by", "named_at"), [(LIKE, 12), (ddl(11, "RENAME TABLE idle TO t"), 11)])
+def test_table_whose_first_rows_are_tombstones_keeps_since_when_it_has_its_name(
+    made_by: DdlEvent, named_at: int
+) -> None:
+    gone = replace(group(NAME, 15), whole=False)
+    now = replace(window(made_by, rows=(gone,)), batches=EVENTUAL)
+    made = plan(replace(following(now, plan(now), rows=(gone, group(NAME, 25))), batches=(4, 5)))
+    assert made.definition is not None
+    assert (made.definition.named_at, merged(made)) == (named_at, [gone, group(NAME, 25)])
 
 
 def test_blocked_table_without_columns_is_not_followed_through_a_rename() -> None:

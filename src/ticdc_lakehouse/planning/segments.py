@@ -54,6 +54,15 @@ def _batches(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[
     return -1, inputs.batches[1]
 
 
+def has_only_tombstones(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> bool:
+    """True if the rows up to ``through`` are deletes that a table without columns has to keep: in mode eventual, as
+    tombstones."""
+    if inputs.batches is None or builder.definition is not None:
+        return False
+    groups = remaining_groups(inputs, builder, through)
+    return bool(groups) and not any(group.whole for group in groups)
+
+
 def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> None:
     """Merges the remaining rows up to ``through``, or up to the first blocking point, where it blocks the table."""
     if builder.stop is not None:
@@ -74,7 +83,8 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
         merged = [group for group in groups if group.first <= until]
         builder.merge_rows(until, merged, table, _batches(inputs, builder, merged))
     if point is not None:
-        builder.block(point.stop)
+        awaits = builder.awaits_rows if point.stop == UNKNOWN_COLUMNS else None
+        builder.block(awaits or point.stop)
     elif table is None:  # and it has no rows
         builder.complete_through = through
 

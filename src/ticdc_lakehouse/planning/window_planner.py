@@ -21,7 +21,7 @@ from ticdc_lakehouse.planning.blocking import (
 from ticdc_lakehouse.planning.naming import schema_part
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, exchange_step
 from ticdc_lakehouse.planning.recovery import end_table, last_recoverable, recoverable_of, unknown_table
-from ticdc_lakehouse.planning.segments import merge_until
+from ticdc_lakehouse.planning.segments import has_only_tombstones, merge_until
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_tables import WindowTables
@@ -134,7 +134,8 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
     if adds_primary_key(statement) and not ddl.out_of_order and tables.builders.named(statement.name) is None:
         tables.block_named(ddl, (statement.name,), unsupported(ddl, _KEYLESS_BEFORE))
     for builder in tables.affected(ddl, (statement.name,)):
-        if not statement.of_named_indexes:
+        # Rows after the DDL show the columns of a table of which only deletes came before it.
+        if not (statement.of_named_indexes or has_only_tombstones(tables.inputs, builder, ddl.commit_ts)):
             merge_until(tables.inputs, builder, ddl.commit_ts)
         if is_skipped(tables.inputs, ddl, builder):
             skip(ddl, builder)
