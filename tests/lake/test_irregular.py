@@ -7,13 +7,14 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import ID, Changefeed, Source, at
+from changefeed import ID, Changefeed, Source, at, ddl
 
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.ops.verify.value_text import ComparedColumn
 from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.typed_columns import typed_column
 from ticdc_lakehouse.tidb.columns import SourceColumn
 
@@ -48,6 +49,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
         feed.send(0, table.insert(at(3), 2, *ZERO), table.update(at(4), (2, *ZERO), (2, *RIGHT)))
         feed.send(0, table.insert(at(5), 3, *ZERO), table.insert(at(5), 4, None, None, None))
     feed.send(0, OUTDATED.insert(at(6), 1, "12.50", "1"), OUTDATED.insert(at(7), 2, "12.5000", "2"))
+    feed.send(0, ddl(at(6), "ALTER TABLE blocked ADD INDEX (d)", "shop", "blocked", "CINDEX"))
     feed.resolve(at(10))
     feed.go()
     return feed
@@ -89,6 +91,18 @@ def test_text_shows_what_mysql_shows(feed: Changefeed, layer: Layer) -> None:
         assert view.schema["m"].metadata["comment"] == "DATETIME(3) (MySQL's text: on_irregular)"
 
 
+def keys_of_blocked(feed: Changefeed) -> list[str]:
+    definition = feed.state.definition_of(TableName("shop", "blocked"))
+    assert definition is not None
+    assert definition.table.keys is not None
+    return [key.name for key in definition.table.keys]
+
+
+def test_table_that_is_blocked_before_an_index_does_not_have_it_yet(feed: Changefeed) -> None:
+    """Each later window reads the DDL again, and would add the index under another name."""
+    assert keys_of_blocked(feed) == ["PRIMARY"]
+
+
 @pytest.mark.long
 def test_block_blocks_the_table_before_the_first_one_until_the_policy_changes(feed: Changefeed) -> None:
     """Last: it changes the feed."""
@@ -108,3 +122,4 @@ def test_block_blocks_the_table_before_the_first_one_until_the_policy_changes(fe
         4: None,
     }
     assert ("shop", "blocked", "d", 1) in counts(feed)
+    assert keys_of_blocked(feed) == ["PRIMARY", "d"]

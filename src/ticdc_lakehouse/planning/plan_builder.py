@@ -45,6 +45,8 @@ class TablePlanBuilder:
     steps: list[Step] = field(default_factory=list)
     new_definitions: list[Definition] = field(default_factory=list)
     """Definitions that this window adds."""
+    defined_after: list[int] = field(default_factory=list)
+    """For each of them the commit_ts to which the steps before it lead; 0 if there are none."""
     stop: StopReason | None = None
     """Why the table is blocked; None if it is not."""
     applied_ddls: tuple[int, tuple[str, ...]] = (0, ())
@@ -209,6 +211,7 @@ class TablePlanBuilder:
         self.definition = definition
         self.start = self.start or definition
         self.new_definitions.append(definition)
+        self.defined_after.append(self.planned_through if self.steps else 0)
 
 
 def name_clash(columns: Iterable[ColumnDefinition]) -> str | None:

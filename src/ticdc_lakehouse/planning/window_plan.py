@@ -43,6 +43,8 @@ class TablePlan:
     """Why the table is blocked at ``through``, None if it is not."""
     new_definitions: tuple[Definition, ...] = ()
     """Definitions that this window adds."""
+    defined_after: tuple[int, ...] = ()
+    """For each of them the commit_ts to which the steps before it lead; 0 if there are none."""
     dropped_at: int | None = None
     """commit_ts of the DROP; None for a table that gold shows (``on_drop: keep`` shows dropped tables)."""
 
@@ -106,7 +108,7 @@ def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
 def _recoverable(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
     """Returns the plan of a recoverable table; a blocked one has no steps, because its rows at the DROP are unknown."""
     plan = replace(_plan(inputs, builder), dropped_at=builder.dropped_at)
-    return plan if plan.stop is None else replace(plan, start=None, steps=(), new_definitions=())
+    return plan if plan.stop is None else replace(plan, start=None, steps=(), new_definitions=(), defined_after=())
 
 
 def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
@@ -121,6 +123,7 @@ def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
         ddls=builder.applied_ddls[1] if builder.applied_ddls[0] == through else (),
         stop=builder.stop,
         new_definitions=tuple(builder.new_definitions),
+        defined_after=tuple(builder.defined_after),
     )
 
 
