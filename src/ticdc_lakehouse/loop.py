@@ -105,9 +105,9 @@ class _Feed:
     undecoded: bool = True
     """True if bronze may have messages that silver has not decoded."""
     known: Published | None = None
-    """What gold published last, unless a round failed since: it is not read again while it is the newest."""
+    """What gold published last, unless it failed since: it is not read again while it is the newest."""
     may_be_outdated: bool = False
-    """True after a failure: perhaps another process changed tables, and this session does not know."""
+    """True after a failure without ``known``: another process may have changed tables, unknown to this session."""
     failures: int = 0
     """Failures in a row."""
     not_before: float = field(default_factory=time.monotonic)
@@ -115,15 +115,16 @@ class _Feed:
     def round(self) -> Round:
         """Runs the layers once."""
         started = time.monotonic()
-        if self.may_be_outdated:
-            refresh_session(self.run.lake, self.run.feed.name)
-            self.may_be_outdated = False
         landed = self.run.bronze()
         if self.undecoded or landed.messages:
             self.undecoded = True
             self.run.silver()
             self.undecoded = False
-        applied = self.run.gold(self.known)
+        if self.may_be_outdated:
+            refresh_session(self.run.lake, self.run.feed.name)
+            self.may_be_outdated = False
+        known, self.known = self.known, None
+        applied = self.run.gold(known)
         self.known = applied.state
         age = (datetime.now(UTC) - time_of(applied.tso)).total_seconds() if applied.tso else None
         return Round(
@@ -150,7 +151,8 @@ class _Feed:
         except _FAILURES as error:
             _check_java(error)
             self.failures += 1
-            self.known, self.undecoded, self.may_be_outdated = None, True, True
+            # What gold published before a failure of bronze or silver still shows it what others publish.
+            self.undecoded, self.may_be_outdated = True, self.known is None
             first = max(_LEAST_BETWEEN_TRIES, every_seconds)
             pause = min(LONGEST_PAUSE, first * 2.0 ** min(self.failures, _MOST_DOUBLINGS))
             self.not_before = time.monotonic() + pause

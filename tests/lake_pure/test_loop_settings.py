@@ -10,9 +10,12 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse import loop
-from ticdc_lakehouse.loop import LONGEST_PAUSE, FailedMaintenance, FailedRound, _Feed, loop_from_widgets
+from ticdc_lakehouse.gold.windows import Applied
+from ticdc_lakehouse.loop import LONGEST_PAUSE, FailedMaintenance, FailedRound, Round, _Feed, loop_from_widgets
+from ticdc_lakehouse.planning.published_state import Published
 
 WIDGETS = {"feeds": "[]", "every_seconds": "10", "rounds": "", "maintain_every_hours": "24"}
+PUBLISHED = Published(tso=0)
 
 
 class FailingRun:
@@ -37,6 +40,39 @@ def test_pauses_grow_up_to_the_longest_however_often_a_feed_fails(every: float, 
     pauses = [each.next_try_seconds for each in done if isinstance(each, FailedRound)]
     assert pauses[: len(first)] == first
     assert pauses[8:] == [LONGEST_PAUSE] * 1092
+
+
+def test_only_a_failure_of_gold_makes_the_session_read_the_lake_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka may be away for hours."""
+    failing: set[str] = set()
+    calls: list[object] = []
+
+    def layer(name: str, done: object = None) -> object:
+        if name in failing:
+            raise ConfigError(f"{name} failed")
+        return done
+
+    def gold(known: Published | None) -> Applied:
+        calls.append(known)
+        layer("gold")
+        return Applied(
+            feed="crm", from_tso=0, tso=0, row_changes=0, merged=0, blocked={}, waiting_on=None, state=PUBLISHED
+        )
+
+    run = SimpleNamespace(
+        feed=FailingRun.feed,
+        lake=FailingRun.lake,
+        bronze=lambda: layer("bronze", SimpleNamespace(messages=1)),
+        silver=lambda: layer("silver"),
+        gold=gold,
+    )
+    monkeypatch.setattr(loop, "refresh_session", lambda *_: calls.append("refreshed"))
+    feed = _Feed(run=run)  # type: ignore[arg-type]
+    for failed in ("bronze", None, "bronze", "silver", None, "gold", "bronze", None, None):
+        failing.clear()
+        failing.update(() if failed is None else (failed,))
+        assert isinstance(feed.attempt(0.0), Round if failed is None else FailedRound)
+    assert calls == ["refreshed", None, PUBLISHED, PUBLISHED, "refreshed", None, PUBLISHED]
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("no answer")])
