@@ -26,7 +26,7 @@ from one_table import (
     table,
 )
 
-from ticdc_lakehouse.planning.naming import NameInUse
+from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -169,6 +169,20 @@ def test_tables_of_the_schema_file_are_planned_and_filtered_ones_are_not() -> No
     plans = plan_tables(hidden).tables
     assert [each.name for each in plans] == [NAME]
     assert plans[0].definition == replace(KNOWN, origin=Origin.FILE)
+
+
+def test_rows_of_a_table_that_the_filter_excludes_need_no_name_of_the_history() -> None:
+    """They come in every window, and the history grows."""
+
+    def read() -> list[NameInUse]:
+        raise AssertionError("the history is read")
+
+    noise = TableName("d", "hidden")
+    config = GoldConfig(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
+    now = planning_input(ROWS, known=KNOWN, state=STATE, config=config)
+    rows = {**now.window.rows, noise: (replace(ROWS, name=noise),)}
+    now = replace(now, naming=Naming(feed="f", history=read), window=replace(now.window, rows=rows))
+    assert [each.name for each in plan_tables(now).tables] == [NAME]
 
 
 def test_create_table_knows_better_than_a_file() -> None:

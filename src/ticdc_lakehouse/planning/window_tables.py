@@ -89,6 +89,8 @@ class WindowTables:
             first, name = self._first_rows.pop()
             if self._includes(name, first) or self._is_of_former_name(name, first):
                 continue
+            if not self.inputs.config.matches(*name):
+                continue  # no name in the history matters
             self._end_kept(name, first)
             has_builder = self.builders.named(name) is not None
             if has_builder or self._block_wrongly_renamed(name, first) or self._block_restored(name):
@@ -121,7 +123,7 @@ class WindowTables:
         the RENAME does not name the database and no later DDL gives the name to another table: TiDB renamed a table of
         another database. False if rows may have this name. In mode eventual the DDL may arrive later."""
         left = self.inputs.naming.left_name(name, first) if not self.inputs.eventual else None
-        if left is None or not self.inputs.config.matches(*name):
+        if left is None:
             return False
         renamed_at, stable_id = left
         ddls = [
