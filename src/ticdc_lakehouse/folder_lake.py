@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from pyspark.errors import PySparkException
+
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.sql.text import literal
 
 _ABANDONED_AFTER_SECONDS = 60
 """Age from which on a folder whose table has no commit is that of a run that was killed, if no run is creating it:
 somebody else may be, without `FolderLake.creating`."""
+_WITHOUT_COLUMNS = "DELTA_CREATE_EXTERNAL_TABLE_WITHOUT_TXN_LOG"
+"""Delta's error where a table has a log, but no columns."""
 
 
 def holds_table(folder: Path) -> bool:
@@ -101,7 +105,14 @@ class FolderLake(Lake):
         self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
 
     def _register_table(self, layer: Layer, name: str) -> None:
-        self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {self.location(layer, name)}")
+        """Registers a table with the session's catalog, unless another run has renamed or dropped it meanwhile. One
+        without columns, which earlier versions made in such a case, is none."""
+        location = self.location(layer, name)
+        try:
+            self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {location}")
+        except PySparkException as error:
+            if holds_table(self._folder(layer, name)) and error.getCondition() != _WITHOUT_COLUMNS:
+                raise
 
     def _rename_one(self, layer: Layer, old: str, new: str) -> None:
         self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # only of the catalog: the folder stays

@@ -60,6 +60,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # Else a table that was not written for longer than its retention cannot be read at the version that is published.
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
+    # Else the registration of a folder that another run renames at this moment makes a table without columns there.
+    "spark.databricks.delta.createEmptySchemaTable.enabled": "false",
     # As many tasks as pay on two cores; Spark's 200 and Delta's 50 are meant for clusters.
     "spark.sql.shuffle.partitions": str(2 * CORES),
     "spark.databricks.delta.snapshotPartitions": "1",

@@ -110,3 +110,23 @@ def test_maintenance_removes_folders_that_killed_runs_left(spark: SparkSession, 
             leave_folder(folder, age=0 if name == "new" else 3600)
         feed.run.maintain()
     assert [name for name, folder in folders.items() if folder.exists()] == ["new", "being_created", "copy_of_a_user"]
+
+
+def test_a_folder_that_another_run_renames_meanwhile_gets_no_other_table(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without columns, in whose place that run could rename no table any more. Earlier versions left such ones."""
+    lake = lake_of(spark, Layer.LIVE, tmp_path)
+    create_live(lake, "orders")
+    orders, sales, empty = (tmp_path / Layer.LIVE / name for name in ("orders", "sales", "empty"))
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderLake, "_make_schema", lambda *_: orders.rename(sales))
+        spark.sql(f"DROP TABLE {lake.table(Layer.LIVE, 'orders')}")  # another session's
+        lake.refresh()
+    assert not orders.exists()
+    spark.conf.set("spark.databricks.delta.createEmptySchemaTable.enabled", "true")
+    spark.sql(f"CREATE TABLE {lake.table(Layer.LIVE, 'empty')} USING delta LOCATION '{empty}'")
+    spark.conf.set("spark.databricks.delta.createEmptySchemaTable.enabled", "false")
+    spark.sql(f"DROP TABLE {lake.table(Layer.LIVE, 'empty')}")
+    lake.refresh()
+    assert sorted(lake.tables(Layer.LIVE)) == ["sales"]
