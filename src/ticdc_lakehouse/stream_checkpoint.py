@@ -36,6 +36,12 @@ def planned_offsets(checkpoint: str, number: int) -> dict[tuple[str, int], int]:
     return _offsets_in(Path(checkpoint) / "offsets" / str(number))
 
 
+def planned_topics(checkpoint: str) -> set[str]:
+    """Returns the topics of the newest batch that was planned by a stream which reads Kafka; none before the first."""
+    newest = planned(checkpoint)
+    return set() if newest is None else {topic for topic, _ in planned_offsets(checkpoint, newest)}
+
+
 def first_offsets(checkpoint: str) -> dict[tuple[str, int], int]:
     """Returns by topic and partition the offset at which a stream that reads Kafka began; empty if its checkpoint does
     not show it."""

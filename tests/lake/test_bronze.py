@@ -14,8 +14,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError, OffsetGapError
-from ticdc_codec.event import Column
-from ticdc_lakehouse.bronze import micro_batch
+from ticdc_codec.event import Column, Resolved
+from ticdc_lakehouse.bronze import landing, micro_batch
 from ticdc_lakehouse.bronze.landing import KafkaSource, Landed, kafka_options
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Layer
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
     from ticdc_local.broker import Broker
+
+TWO_TABLES = "".join(f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, v VARCHAR(9));" for name in "tu")
 
 
 def lines(feed: Changefeed, table: str, order: str) -> list[Row]:
@@ -101,6 +103,108 @@ def test_an_older_copy_of_the_checkpoint_is_refused(spark: SparkSession, broker:
     shutil.rmtree(checkpoint)
     assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
     assert [start for _, _, start, _, _ in offsets(feed)] == [0, 1, 2]
+
+
+def test_a_topic_that_the_file_no_longer_names_is_refused(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """Spark would plan a batch without it, and refuse that batch for ever."""
+    feed = Changefeed(spark, broker, tmp_path)
+    other = with_a_second_topic(feed)
+    feed.send(0, b"one")
+    broker.produce(other, [KafkaMessage(partition=0, key=None, value=b"two")])
+    feed.run.bronze()
+    for fewer, way_out in (
+        ({"topics": [feed.topic]}, "kafka.topics no longer names"),
+        ({"topic_pattern": feed.topic}, "kafka.topic_pattern no longer matches"),
+    ):
+        feed.described = {"kafka": {"bootstrap_servers": broker.bootstrap_servers, **fewer}}
+        with pytest.raises(ConfigError, match=rf"^feed {feed.name}: {way_out} what bronze has read: {other}\. Keep it"):
+            feed.run.bronze()
+    feed.described = {"kafka": {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": f"{feed.topic}.*"}}
+    feed.send(0, b"three")
+    broker.produce(other, [KafkaMessage(partition=0, key=None, value=b"four")])
+    assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=2)
+
+
+@pytest.mark.long
+def test_a_batch_that_was_planned_without_a_topic_does_not_end_the_feed(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an earlier version left it. Without its checkpoint bronze goes on; nothing is lost or comes twice."""
+    feed = Changefeed(spark, broker, tmp_path, schema=TWO_TABLES)
+    other, checkpoint = with_a_second_topic(feed), feed.lake.checkpoint(f"bronze_{feed.name}")
+    send_to_both(feed, other, 1)
+    assert feed.go().tso == at(1)
+    both, feed.described = feed.described, {}
+    with monkeypatch.context() as patch:
+        patch.setattr(landing, "_refuse_removed", lambda *_: None)
+        with pytest.raises(OffsetGapError, match=rf"Partitions Set\({other}-0\) have been deleted"):
+            feed.run.bronze()
+    feed.described = both
+    send_to_both(feed, other, 2)
+    way_out = rf"Partitions Set\({other}-0\) have been deleted\. .*delete the folder {checkpoint}: "
+    with pytest.raises(OffsetGapError, match=way_out):
+        feed.run.bronze()
+    shutil.rmtree(checkpoint)
+    feed.described = {}
+    with pytest.raises(ConfigError, match=rf"kafka.topics no longer names what bronze has read: {other}\. "):
+        feed.run.bronze()
+    feed.described = both
+    assert feed.go().tso == at(2)
+    assert feed.rows("t") == feed.rows("u") == {1: ("a",), 2: ("a",)}
+    assert (len(lines(feed, "messages", "offset")), feed.accounted_messages) == (8, 8)
+
+    # Named as retired it is kept, and not waited for.
+    feed.described = {"kafka": {**both["kafka"], "retired": [other]}}  # type: ignore[dict-item]
+    feed.resolve(at(3))
+    assert feed.go().tso == at(3)
+
+    # A topic of the name that somebody created meanwhile is another one, also to a batch that does not name it.
+    with monkeypatch.context() as patch:
+        patch.setattr(landing, "_refuse_removed", lambda *_: None)
+        feed.described = {}
+        with pytest.raises(OffsetGapError, match="have been deleted"):
+            feed.run.bronze()
+    feed.described = both
+    broker.delete_topic(other)
+    broker.create_topic(other, 1)
+    with pytest.raises(OffsetGapError, match=f"created again since bronze read them: {other}. "):
+        feed.run.bronze()
+
+
+@pytest.mark.long
+def test_a_new_topic_whose_first_messages_are_gone(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """Without its checkpoint bronze goes on with those that are left."""
+    feed = Changefeed(spark, broker, tmp_path, schema=TWO_TABLES)
+    feed.resolve(at(1))
+    assert feed.go().tso == at(1)
+    other, checkpoint = with_a_second_topic(feed), feed.lake.checkpoint(f"bronze_{feed.name}")
+    broker.produce(other, [KafkaMessage(partition=0, key=None, value=b"deleted before it was read")])
+    broker.delete_records(other, {0: 1})
+    send_to_both(feed, other, 2)
+    for _ in range(2):
+        with pytest.raises(OffsetGapError, match=rf"{other}-0 starts from 1 instead of 0\. .* {checkpoint}: .*`load`"):
+            feed.run.bronze()
+    shutil.rmtree(checkpoint)
+    assert feed.go().tso == at(2)
+    assert feed.rows("t") == feed.rows("u") == {2: ("a",)}
+    assert (len(lines(feed, "messages", "offset")), feed.accounted_messages) == (5, 5)
+
+
+def with_a_second_topic(feed: Changefeed) -> str:
+    """Creates a topic that the feed reads beside its own."""
+    topic = f"{feed.topic}-2"
+    feed.broker.create_topic(topic, 1)
+    kafka = {"bootstrap_servers": feed.broker.bootstrap_servers, "topics": [feed.topic, topic]}
+    feed.described = {"kafka": kafka}
+    return topic
+
+
+def send_to_both(feed: Changefeed, other: str, second: int) -> None:
+    """Sends a row and a watermark, of one table to the feed's own topic, of another to ``other``."""
+    for topic, table in ((feed.topic, "t"), (other, "u")):
+        events = [Source(table=table).insert(at(second), second, "a"), Resolved(commit_ts=at(second))]
+        messages = feed.messages(events)
+        feed.broker.produce(topic, [KafkaMessage(partition=0, key=m.key, value=m.value) for m in messages])
 
 
 @pytest.mark.long

@@ -10,8 +10,9 @@ transaction (query id, batch number) of each append makes the second one a no-op
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from ticdc_codec.errors import ConfigError, OffsetGapError
 from ticdc_lakehouse import stream_checkpoint
+from ticdc_lakehouse.bronze.lost_messages import loss_of
 from ticdc_lakehouse.bronze.micro_batch import MicroBatches
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
@@ -141,19 +143,21 @@ def land(
     """Lands what Kafka has (``availableNow``), or continues until stopped (``continuous``).
 
     Raises OffsetGapError if Kafka deleted messages before they were read or has another topic of the name, ConfigError
-    if the brokers cannot be read, and StreamingQueryException for what goes wrong in a batch, or for a second run.
+    if the brokers cannot be read, or a topic is no longer to be read, and StreamingQueryException for what goes wrong
+    in a batch, or for a second run.
     """
     create_tables(lake, source.feed)
     try:
         return _land(lake, source, continuous=continuous, max_offsets_per_trigger=max_offsets_per_trigger)
     except StreamingQueryException as error:
-        _explain(source, error)
+        _explain(source, _checkpoint(lake, source.feed), error)
         raise
 
 
 def _land(lake: Lake, source: KafkaSource, *, continuous: bool, max_offsets_per_trigger: int | None) -> Landed:
     checkpoint = _checkpoint(lake, source.feed)
     begun = stream_checkpoint.planned(checkpoint) is not None
+    _refuse_removed(source, stream_checkpoint.planned_topics(checkpoint))
     options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
     check_topic_ids(lake.spark, source.feed, options, checkpoint)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
@@ -233,12 +237,26 @@ def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> N
         )
 
 
+def _refuse_removed(source: KafkaSource, topics: Collection[str]) -> None:
+    """Raises ConfigError if the feed's file no longer names topics that bronze has read: Spark would plan a batch
+    without them, and then refuse it, also when they are named again."""
+    names, pattern = source.kafka_options.get("subscribe", ""), source.kafka_options.get("subscribePattern")
+    key, says = ("topics", "names") if pattern is None else ("topic_pattern", "matches")
+    read = {topic for topic in topics if topic in names.split(",") or re.fullmatch(pattern or "", topic)}
+    if removed := ", ".join(sorted(set(topics) - read)):
+        raise ConfigError(
+            f"feed {source.feed}: kafka.{key} no longer {says} what bronze has read: {removed}. Keep it there; if "
+            "TiCDC sends nothing to it any more, name it in kafka.retired as well. To land it no more, begin a new feed"
+        )
+
+
 def _ends(lake: Lake, source: KafkaSource) -> dict[str, dict[str, int]]:
     """Returns by topic and partition the offset that bronze has read to, or the earliest for a partition that is new
     since then; empty before the first batch. Raises OffsetGapError if a partition is gone."""
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(source.feed)))
     read = offsets.groupBy("topic", "partition").agg(F.max("end_offset")).collect()
     ends = {(topic, partition): end for topic, partition, end in read}
+    _refuse_removed(source, {topic for topic, _ in ends})
     present = (_partitions(lake, source) or ends.keys()) if ends else set()
     if gone := sorted(ends.keys() - present):
         places = ", ".join(f"{topic}/{partition} at offset {ends[topic, partition]}" for topic, partition in gone)
@@ -281,15 +299,11 @@ def _landed(
     return Landed(feed=feed, batches=int(row[0]), messages=int(row[1] or 0))
 
 
-def _explain(source: KafkaSource, error: StreamingQueryException) -> None:
+def _explain(source: KafkaSource, checkpoint: str, error: StreamingQueryException) -> None:
     """Raises the error that a stream's error means, if it is of Kafka."""
     text = str(error)
-    if "DATA_LOSS" in text or "data may have been lost" in text or "OffsetOutOfRange" in text:
-        raise OffsetGapError(
-            f"feed {source.feed}: Kafka deleted messages before they were read (its retention is shorter than the "
-            "reader's pause). Their changes are lost, and gold stays at its last watermark. A new feed starts with "
-            f"empty tables; raise the topic's retention first. {first_line(error)}"
-        ) from error
+    if (loss := loss_of(text, checkpoint)) is not None:
+        raise OffsetGapError(f"feed {source.feed}: {loss}") from error
     if not any(condition in text for condition in _NOT_OF_KAFKA):
         topics = source.kafka_options.get("subscribe") or source.kafka_options.get("subscribePattern")
         cause = root_cause(error)

@@ -38,8 +38,8 @@ def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, 
     """Notes the ids of the topics that the stream has read. Raises OffsetGapError if one has another id than before."""
     file = Path(checkpoint) / _FILE
     noted = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    newest = stream_checkpoint.planned(checkpoint)
-    read = set() if newest is None else {topic for topic, _ in stream_checkpoint.planned_offsets(checkpoint, newest)}
+    # A batch that was planned without a topic, which did not exist for a while, does not name it any more.
+    read = stream_checkpoint.planned_topics(checkpoint) | noted.keys()
     found = dict(_topic_ids(spark, kafka_options, read))
     if recreated := sorted(topic for topic in noted.keys() & found.keys() if noted[topic] != found[topic]):
         raise OffsetGapError(

@@ -83,7 +83,10 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bootstrap_servers: Annotated[Servers, Meta(description="Brokers, `host:port` each.")]
     topics: Annotated[
         tuple[_Topic, ...],
-        Meta(description="The changefeed's topics; either these or `topic_pattern`."),
+        Meta(
+            description="The changefeed's topics; either these or `topic_pattern`. One that bronze has read must stay, "
+            "and is named in `retired` as well if TiCDC sends nothing to it any more."
+        ),
     ] = ()
     topic_pattern: Annotated[
         TopicPattern | None, Meta(description="A regular expression for the whole names of the changefeed's topics.")

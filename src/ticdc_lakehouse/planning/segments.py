@@ -57,7 +57,7 @@ def _batches(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[
 def has_only_tombstones(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> bool:
     """True if the rows up to ``through`` are deletes that a table without columns has to keep: in mode eventual, as
     tombstones."""
-    if inputs.batches is None or builder.definition is not None:
+    if not inputs.eventual or builder.definition is not None:
         return False
     groups = remaining_groups(inputs, builder, through)
     return bool(groups) and not any(group.whole for group in groups)

@@ -1,0 +1,60 @@
+"""What Spark says about messages that Kafka no longer has: each way out is the one for its reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticdc_lakehouse.bronze.lost_messages import loss_of
+
+LOST = """Some data may have been lost because they are not available in Kafka any more;
+If you don't want your streaming query to fail on such cases, set the source option failOnDataLoss to false.
+Reason: {}
+\tat org.apache.spark.sql.kafka010.KafkaMicroBatchStream.reportDataLoss"""
+
+
+@pytest.mark.parametrize(
+    ("reason", "begins", "way_out"),
+    [
+        ("Partitions Set(t-0) have been deleted.", "partitions that bronze reads", "delete the folder /c/bronze_f: "),
+        (
+            "Cannot find initial offsets for partitions Set(t-0). They may have been deleted.",
+            "partitions that bronze reads",
+            "delete the folder /c/bronze_f: ",
+        ),
+        (
+            "Added partition t-0 starts from 7 instead of 0.",
+            "Kafka deleted the first messages of a new topic",
+            "delete the folder /c/bronze_f: .*`load` an export",
+        ),
+        (
+            "Could not read records in offset [3, 5) for topic partition t-0",
+            "Kafka deleted messages before they were read",
+            "A new feed starts with empty tables",
+        ),
+    ],
+)
+def test_reason_and_way_out(reason: str, begins: str, way_out: str) -> None:
+    text = loss_of(LOST.format(reason), "/c/bronze_f")
+    assert text is not None
+    assert text.startswith(begins)
+    assert f": {reason.removesuffix('.')}. " in text
+    assert way_out.split(".*") == [part for part in way_out.split(".*") if part in text]
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("PARTITIONS_DELETED", "partitions that bronze reads"),
+        ("INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS", "partitions that bronze reads"),
+        ("ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO", "Kafka deleted the first messages of a new topic"),
+        ("START_OFFSET_RESET", "Kafka deleted messages before they were read"),
+    ],
+)
+def test_error_class_without_its_text(name: str, begins: str) -> None:
+    text = loss_of(f"[KAFKA_DATA_LOSS.{name}] some other words", "/c/bronze_f")
+    assert text is not None
+    assert text.startswith(begins)
+
+
+def test_other_errors_lose_nothing() -> None:
+    assert loss_of("[STREAM_FAILED] Timed out waiting for a node assignment", "/c/bronze_f") is None
