@@ -4,7 +4,13 @@ and commits it in ``commits/<number>`` afterwards."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+
+from ticdc_codec.errors import ConfigError
+
+_LEFT: dict[str, tuple[str | None, int | None]] = {}
+"""By checkpoint, the query and the newest batch with which this process left it: a loop need not look again."""
 
 
 def query_id(checkpoint: str) -> str | None:
@@ -67,6 +73,28 @@ def write_beside(checkpoint: str, name: str, text: str) -> None:
     unfinished = file.with_suffix(".new")
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(file)
+
+
+def leave(checkpoint: str) -> None:
+    """Notes that a stream of this process has ended, and how far its checkpoint is."""
+    _LEFT[checkpoint] = query_id(checkpoint), planned(checkpoint)
+
+
+def refuse_older(stream: str, checkpoint: str, batch_after: Callable[[str, int], int | None], way_out: str) -> None:
+    """Raises ConfigError if the tables of a stream have batches that its checkpoint does not know, which was restored
+    from a copy then: Spark would plan them anew, with all messages since, and Delta would ignore them.
+
+    ``batch_after`` returns the newest batch of a query in the tables, None if they have none after the given one.
+    """
+    query, newest = query_id(checkpoint), planned(checkpoint)
+    if query is None or _LEFT.get(checkpoint) == (query, newest):
+        return
+    last = -1 if newest is None else newest
+    if (found := batch_after(query, last)) is not None:
+        raise ConfigError(
+            f"{stream} has batch {found}, its checkpoint {checkpoint} ends with batch {last}: it was restored from an "
+            f"older copy, and what came since would be skipped. Delete that folder: {way_out}"
+        )
 
 
 def _newest(checkpoint: str, log: str) -> int | None:

@@ -98,7 +98,9 @@ def test_an_older_copy_of_the_checkpoint_is_refused(spark: SparkSession, broker:
     shutil.rmtree(checkpoint)
     shutil.copytree(older, checkpoint)
     feed.send(0, b"three")
-    with pytest.raises(OffsetGapError, match=f"has batch 1, its checkpoint {checkpoint} ends with batch 0: .*Delete"):
+    with pytest.raises(
+        ConfigError, match=f"bronze has batch 1, its checkpoint {checkpoint} ends with batch 0: .*Delete"
+    ):
         feed.run.bronze()
     shutil.rmtree(checkpoint)
     assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)

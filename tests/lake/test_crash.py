@@ -353,3 +353,29 @@ def test_a_table_that_a_dead_run_made_is_made_anew(
     assert feed.rows("t") == {1: ("a", 7)}
     accounting = feed.spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_accounting")).collect()
     assert {row["waiting"] for row in accounting} == {0}
+
+
+@pytest.mark.long
+def test_an_older_copy_of_silvers_checkpoint_is_refused(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """It would plan batch 1 anew, with all that came since, and Delta would ignore it: gold would wait for ever."""
+    feed = Changefeed(spark, broker, tmp_path, schema="CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(9));")
+    checkpoint, older = feed.lake.checkpoint(f"silver_{feed.name}"), tmp_path / "older copy of the checkpoint"
+    for second in (1, 2):
+        feed.send(0, Source(table="t").insert(at(second), second, "a"))
+        feed.resolve(at(second))
+        assert feed.go().tso == at(second)
+        if second == 1:
+            shutil.copytree(checkpoint, older)
+    shutil.rmtree(checkpoint)
+    shutil.copytree(older, checkpoint)
+    feed.send(0, Source(table="t").insert(at(3), 3, "a"))
+    feed.resolve(at(3))
+    feed.run.bronze()
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=f"silver has batch 1, its checkpoint {checkpoint} ends with batch 0: "):
+            feed.run.silver()
+    shutil.rmtree(checkpoint)
+    assert feed.go().tso == at(3)
+    assert feed.rows("t") == {1: ("a",), 2: ("a",), 3: ("a",)}
+    accounting = spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_accounting")).collect()
+    assert {row["waiting"] for row in accounting} == {0}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse import stream_checkpoint
 
 
@@ -44,6 +45,34 @@ def test_a_batch_that_was_planned_and_not_committed_is_interrupted(tmp_path: Pat
     assert stream_checkpoint.query_id(checkpoint) == "q"
     assert stream_checkpoint.planned_offsets(checkpoint, 10) == {("a", 0): 10, ("a", 1): 2}
     assert stream_checkpoint.messages_read(checkpoint) == 12
+
+
+def test_a_checkpoint_that_lacks_batches_of_the_tables_is_an_older_copy(tmp_path: Path) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def refuse_older(newest_in_table: int | None) -> list[tuple[str, int]]:
+        asked.clear()
+
+        def batch_after(query: str, last: int) -> int | None:
+            asked.append((query, last))
+            return newest_in_table
+
+        stream_checkpoint.refuse_older("feed f: silver", str(tmp_path), batch_after, "silver goes on")
+        return asked
+
+    assert refuse_older(None) == [], "no query, no copy of its checkpoint"
+    (tmp_path / "metadata").write_text('{"id":"q"}', encoding="utf-8")
+    assert refuse_older(None) == [("q", -1)]
+    plan(tmp_path, 8, 5)
+    with pytest.raises(
+        ConfigError, match=rf"^feed f: silver has batch 9, its checkpoint {tmp_path} ends with batch 8:"
+    ):
+        refuse_older(9)
+    assert refuse_older(None) == [("q", 8)]
+    stream_checkpoint.leave(str(tmp_path))
+    assert refuse_older(None) == [], "as this process left it"
+    (tmp_path / "offsets" / "8").unlink()
+    assert refuse_older(None) == [("q", -1)]
 
 
 def test_a_file_of_our_own_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,8 +34,6 @@ from ticdc_lakehouse.session_settings import begun_again
 # waits for as long as a fetch may: with Kafka's 500 ms half a second in each task of each batch.
 _FETCH_WAIT_MS = 10
 
-_LEFT: dict[str, tuple[str, int | None]] = {}
-"""By checkpoint, the query and the newest batch with which this process left it: a loop need not look again."""
 _NOT_OF_KAFKA = ("FOREACH_BATCH_USER_FUNCTION_ERROR", "CONCURRENT_STREAM_LOG_UPDATE")
 """Spark's error classes of what happens while a batch is read and appended, and of a second run on a checkpoint: their
 texts say what is wrong, which is nothing in the feed's file."""
@@ -176,7 +174,7 @@ def _land(lake: Lake, source: KafkaSource, *, continuous: bool, max_offsets_per_
     with begun_again(lake.spark):
         query = (writer if continuous else writer.trigger(availableNow=True)).foreachBatch(append.append).start()
     query.awaitTermination()
-    _LEFT[checkpoint] = str(query.id), stream_checkpoint.planned(checkpoint)
+    stream_checkpoint.leave(checkpoint)
     if not begun:
         check_topic_ids(lake.spark, source.feed, options, checkpoint)
     return _landed(lake, source.feed, append, query.recentProgress, started)
@@ -220,21 +218,16 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
 
 
 def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> None:
-    """Raises OffsetGapError if bronze has batches that its checkpoint does not know, which was restored from a copy
-    then: Spark would plan them anew, with all messages since, and Delta would ignore them."""
-    query, newest = stream_checkpoint.query_id(checkpoint), stream_checkpoint.planned(checkpoint)
-    if query is None or _LEFT.get(checkpoint) == (query, newest):
-        return
-    last = first_batch + (-1 if newest is None else newest)
-    tables = [lake.table(Layer.BRONZE, name) for name in (messages_table(feed), offsets_table(feed))]
-    asked = " UNION ALL ".join(f"SELECT max(batch) AS batch FROM {table} WHERE batch > {last}" for table in tables)
-    [row] = lake.rows(f"SELECT max(batch) AS batch FROM ({asked})")
-    if row["batch"] is not None:
-        raise OffsetGapError(
-            f"feed {feed}: bronze has batch {row['batch']}, its checkpoint {checkpoint} ends with batch {last}: it was "
-            "restored from an older copy, and what came since would be skipped. Delete that folder: bronze goes on "
-            "where its tables end"
-        )
+    """Raises ConfigError if bronze has batches that its checkpoint does not know."""
+
+    def batch_after(_query: str, last: int) -> int | None:
+        tables = [lake.table(Layer.BRONZE, name) for name in (messages_table(feed), offsets_table(feed))]
+        batches = (f"SELECT max(batch) AS batch FROM {table} WHERE batch > {first_batch + last}" for table in tables)
+        [row] = lake.rows(f"SELECT max(batch) AS batch FROM ({' UNION ALL '.join(batches)})")
+        return None if row["batch"] is None else int(row["batch"]) - first_batch
+
+    way_out = "bronze goes on where its tables end"
+    stream_checkpoint.refuse_older(f"feed {feed}: bronze", checkpoint, batch_after, way_out)
 
 
 def _refuse_removed(source: KafkaSource, topics: Collection[str]) -> None:

@@ -35,6 +35,8 @@ _READ = "messages_read"
 _COUNTS = "decoded"
 """Name of the counts that the query observes in each micro-batch."""
 _POSITION = ["topic", "partition", "offset", "timestamp", "batch"]
+_NEWEST_VERSIONS = 100
+"""Among so many versions of the events table is one of silver's stream: the others are of maintenance and replays."""
 _SLICE_BYTES = 8 * 1024 * 1024
 """A worker decodes at most about this many bytes of messages at a time, whatever the size of Spark's batch."""
 _SLICE_MESSAGES = 4096
@@ -71,9 +73,11 @@ class Decoded:
 
 
 def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decoded:
-    """Decodes what bronze has that silver has not, or continues until stopped (``continuous``)."""
+    """Decodes what bronze has that silver has not, or continues until stopped (``continuous``). Raises ConfigError if
+    silver's checkpoint was restored from an older copy."""
     events_table.create_tables(lake, decoding.feed)
     events, checkpoint = events_table.full_name(lake, decoding.feed), stream(lake, decoding.feed)
+    _refuse_older(lake, decoding.feed, checkpoint)
     # Retention deletes messages of batches that were decoded long ago: commits that append nothing.
     reader = lake.spark.readStream.option("skipChangeCommits", "true")
     messages = reader.table(lake.table(Layer.BRONZE, landing.messages_table(decoding.feed)))
@@ -93,6 +97,7 @@ def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decod
     with row_by_row(lake.spark), begun_again(lake.spark), fast:
         query = started.toTable(events)
     query.awaitTermination()
+    stream_checkpoint.leave(checkpoint)
     stream_checkpoint.write_beside(checkpoint, _READ, str(read))
     if interrupted is None:
         done = _counted_by_progress(
@@ -101,6 +106,26 @@ def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decod
         if done is not None:
             return done
     return _counted_in_table(lake, decoding.feed, query.id, first)
+
+
+def _refuse_older(lake: Lake, feed: str, checkpoint: str) -> None:
+    """Raises ConfigError if the events table has batches that silver's checkpoint does not know."""
+
+    def batch_after(query: str, last: int) -> int | None:
+        appends = _appends(lake, events_table.full_name(lake, feed), query, last + 1, limit=_NEWEST_VERSIONS)
+        row = appends.agg(F.max(F.col("operationParameters")["epochId"].cast("int"))).first()
+        return None if row is None else row[0]
+
+    way_out = "silver decodes anew what bronze keeps, and gold applies no change twice"
+    stream_checkpoint.refuse_older(f"feed {feed}: silver", checkpoint, batch_after, way_out)
+
+
+def _appends(lake: Lake, events: str, query: str, first: int, limit: int | None = None) -> DataFrame:
+    """Returns the versions of the events table that the query's batches from ``first`` on made, of the newest
+    ``limit`` ones."""
+    written = F.col("operationParameters")
+    of_batches = (written["queryId"] == query) & (written["epochId"].cast("long") >= first)
+    return lake.history(events, limit).where(of_batches)
 
 
 def _read_before(checkpoint: str) -> int:
@@ -141,8 +166,7 @@ def _counted_in_table(lake: Lake, feed: str, query: str, first: int) -> Decoded:
     """Returns what the query's batches from ``first`` on appended: after a crash its progress counts nothing for a
     batch that was appended already."""
     events = events_table.full_name(lake, feed)
-    written = F.col("operationParameters")
-    appends = lake.history(events).where((written["queryId"] == query) & (written["epochId"].cast("long") >= first))
+    appends = _appends(lake, events, query, first)
     rows = F.sum(F.col("operationMetrics")["numOutputRows"].cast("long"))
     row = appends.agg(F.count("*"), rows, F.min("version")).first()
     assert row is not None
