@@ -12,7 +12,7 @@ from changefeed import ID, Changefeed, Source, V, at, ddl
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.gold import views
+from ticdc_lakehouse.gold import table_execution, views
 from ticdc_lakehouse.gold.overrides import OverrideAction, override
 from ticdc_lakehouse.ops.status import feed_status
 from ticdc_lakehouse.ops.verify.verification import chosen_tables
@@ -247,8 +247,8 @@ def test_rows_of_a_ddls_millisecond_are_before_or_after_it_as_they_arrived(
 
 
 @pytest.mark.long
-def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
-    """With the first change of a later day."""
+def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the first change of a later day, or after some versions."""
 
     def tombstones() -> int:
         data = feed.live("t")
@@ -263,6 +263,14 @@ def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
     feed.go()
     assert tombstones() == 0
     assert feed.rows("t").keys() == {1, 3, 5, 6, 7, 8}
+    feed.send(0, X.delete(at(7001), 8, "next day", 8, 9))
+    feed.go()
+    assert tombstones() == 1, "a purge reads the whole table"
+    monkeypatch.setattr(table_execution, "_PURGED_AFTER", 1)
+    feed.send(0, X.insert(at(7002), 9, "same day", 9, 9))
+    feed.go()
+    assert tombstones() == 0
+    assert feed.rows("t").keys() == {1, 3, 5, 6, 7, 9}
 
 
 def test_every_event_is_accounted_for(feed: Changefeed) -> None:

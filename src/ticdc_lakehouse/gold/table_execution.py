@@ -35,6 +35,9 @@ from ticdc_lakehouse.policy import Mode, OnIrregular
 from ticdc_lakehouse.schema.computed_default import pending_columns, settled
 from ticdc_lakehouse.schema.definition import PendingDefault, Table
 
+_PURGED_AFTER = 100
+"""Versions of a live table after which its tombstones are purged again on the same day."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncompleteStep:
@@ -54,7 +57,9 @@ def _incomplete_ddl(step: AlterRows | ExchangeRows, reason: str) -> IncompleteSt
 def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> TableExecution:
     """Returns the execution of a plan, before its first step: the table is as it was published, or as a run that died
     left it after a DDL. ``alone``: no other table takes part in its steps."""
-    version = -1 if plan.state is None else plan.state.version
+    version, tso = -1, start.empty_at
+    if plan.state is not None and plan.state.version >= 0:
+        version, tso = plan.state.version, plan.state.applied_tso
     table = TableExecution(
         run=run,
         plan=plan,
@@ -62,7 +67,7 @@ def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> T
         name=run.live(plan, start.stable_id),
         table=start.table,
         version=version,
-        tso=start.empty_at,
+        tso=tso,
     )
     if version >= 0 and any(map(_writes, plan.steps)) and not run.undisturbed:
         table.continue_from(resume(run, plan, table.name, alone=alone))
@@ -207,9 +212,15 @@ class TableExecution:
             remember_new(lake, self.name, rows)
         else:
             self._commit(lake, lambda: merge(lake, config.feed, self.name, rows, config.time_zone))
-        # It reads the whole table, so once a day.
-        if config.mode is Mode.EVENTUAL and time_of(self.tso).date() < time_of(rows.through).date():
+        if config.mode is Mode.EVENTUAL and self._is_purge_due(rows.through):
             self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
+
+    def _is_purge_due(self, through: int) -> bool:
+        """True in the feed's first window of a day, and once in some versions, since a table may never change in such a
+        window: a purge reads the whole table."""
+        published = 0 if self.plan.state is None else self.plan.state.version
+        is_next_day = time_of(self.tso).date() < time_of(through).date()
+        return is_next_day or max(published, 0) // _PURGED_AFTER < self.version // _PURGED_AFTER
 
     def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
         """Returns the point before the first row that the table must not take; None if there is none."""
