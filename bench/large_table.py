@@ -11,10 +11,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from py4j.java_gateway import JavaObject
-from pyspark.sql import SparkSession
-
 from bench.report import Target, table
+from bench.scans import files_read, last_execution
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -75,7 +73,7 @@ def measure(lake: Lake, rows: int) -> Result:
         name=name, columns=_COLUMNS, whole=True, handle_only=False, keyed=True, first=2, last=2, rows=_CHANGES
     )
     step = MergeRows(table=definition, after=1, through=2, groups=(group,))
-    before, started = _last_execution(lake.spark), time.monotonic()
+    before, started = last_execution(lake.spark), time.monotonic()
     merge(lake, FEED, _NAME, step, "UTC")
     seconds = time.monotonic() - started
     scans = files_read(lake.spark, live, before)
@@ -95,31 +93,3 @@ def _lay_changes(lake: Lake, rows: int) -> None:
                (topic, partition, offset, index, batch, kind, op, database, table, commit_ts, handle_key, before, after)
         SELECT 't', 0, place, 0, 0, 'row', 'update', 'shop', 'orders', 2, concat('["', id, '"]'), {image}, {image}
         FROM (SELECT id AS place, CAST({rows} - 1 - id * {span} AS STRING) AS id FROM range(0, {_CHANGES}, 1, 1))""")
-
-
-def _last_execution(spark: SparkSession) -> int:
-    executions = spark._jsparkSession.sharedState().statusStore().executionsList()
-    numbers = [executions.apply(at).executionId() for at in range(executions.size())]
-    return max(numbers, default=-1)
-
-
-def files_read(spark: SparkSession, live: str, after: int) -> tuple[int, ...]:
-    """The files that each scan of the live table read, in the SQL executions after this one."""
-    store, found = spark._jsparkSession.sharedState().statusStore(), []
-    scanned = f"FileScan parquet {live.replace('`', '')}["
-    executions = store.executionsList()
-    for at in range(executions.size()):
-        number = executions.apply(at).executionId()
-        if number > after:
-            values, nodes = store.executionMetrics(number), store.planGraph(number).allNodes()
-            scans = (node for node in map(nodes.apply, range(nodes.size())) if node.desc().startswith(scanned))
-            found += [_files_of(scan, values) for scan in scans]
-    return tuple(found)
-
-
-def _files_of(scan: JavaObject, values: JavaObject) -> int:
-    """What Spark's status says a scan read. A list of an execution's metrics has those of every plan that adaptive
-    execution made on the way, so they are taken of the nodes of the last plan."""
-    metrics = scan.metrics()
-    (files,) = (m for m in map(metrics.apply, range(metrics.size())) if m.name() == "number of files read")
-    return int(str(values.apply(files.accumulatorId())).replace(",", ""))

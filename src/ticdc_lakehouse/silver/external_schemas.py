@@ -12,17 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_codec.batch import SchemaName
 from ticdc_codec.event import Column, Kind, columns_from
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.silver import decode_stream, events_table, quarantine
+from ticdc_lakehouse.silver import decode_stream, events_table, quarantine, schema_position
+from ticdc_lakehouse.silver.schema_position import SchemaPosition
 
 MISSING = "schema_missing"
 """The reason of a decoder's error for a row whose schema it does not know."""
 
+_IS_CARRIER = f"""
+    (kind IN ('{Kind.BOOTSTRAP}', '{Kind.DDL}') AND schema_version IS NOT NULL AND table IS NOT NULL)"""
+"""SQL: true if an event brings a schema."""
 _NAME = ["database", "table", "schema_version"]
 _COLUMNS = """
     database STRING NOT NULL COMMENT 'database in TiDB',
@@ -41,10 +46,13 @@ def schemas_table(feed: str) -> str:
 def decode(lake: Lake, decoding: decode_stream.Decoding) -> decode_stream.Decoded:
     """Does what ``decode_stream.decode`` does, and then decodes the rows that waited for the schemas which it
     brought."""
+    feed, checkpoint = decoding.feed, decode_stream.stream(lake, decoding.feed)
     done = decode_stream.decode(lake, decoding)
-    _learn(lake, decoding.feed)
+    position = _learn(lake, feed, schema_position.read(checkpoint, len(decoding.schemas)))
+    schemas = learned(lake, feed)
+    schema_position.write(checkpoint, replace(position, schemas=len(schemas)))
     quarantine.create_tables(lake)
-    quarantine.replay(lake, replace(decoding, schemas=learned(lake, decoding.feed)), reason=MISSING)
+    quarantine.replay(lake, replace(decoding, schemas=schemas), reason=MISSING)
     return done
 
 
@@ -85,24 +93,27 @@ def _create(lake: Lake, feed: str) -> str:
     return lake.create(Layer.SILVER, schemas_table(feed), _COLUMNS, comment=comment)
 
 
-def _learn(lake: Lake, feed: str) -> None:
-    """Stores the schemas in silver that are not stored yet: the newest for each name and version."""
-    schemas = lake.spark.table(_create(lake, feed))
-    newest = schemas.agg(F.coalesce(F.max("batch"), F.lit(-1)).alias("newest"))
-    events = events_table.events(lake, feed)
-    carriers = events.where(
-        F.col("kind").isin(Kind.BOOTSTRAP.value, Kind.DDL.value)
-        & F.col("schema_version").isNotNull()
-        & F.col("table").isNotNull()
+def _learn(lake: Lake, feed: str, since: SchemaPosition) -> SchemaPosition:
+    """Stores the schemas that came to silver after a position and are not stored yet, the newest for each name and
+    version. Returns the position up to which it looked."""
+    # First: what silver appends meanwhile is looked at again.
+    found = lake.rows(f"""
+        SELECT max(batch) AS batch, max(replayed_at) AS replayed_at, count_if({_IS_CARRIER}) AS carriers
+        FROM {events_table.full_name(lake, feed)} WHERE {since.later_sql}""")[0]
+    if found["carriers"]:
+        _store(lake, feed, events_table.events(lake, feed).where(f"{since.later_sql} AND {_IS_CARRIER}"))
+    replays = [at for at in (since.replayed_at, found["replayed_at"]) if at is not None]
+    return SchemaPosition(
+        batch=since.batch if found["batch"] is None else max(since.batch, found["batch"]),
+        replayed_at=max(replays, default=None),
     )
-    # Schemas of earlier batches were learned with those batches, except where a replay from quarantine decoded them
-    # since.
-    new = carriers.join(F.broadcast(newest)).where(
-        (F.col("batch") >= F.col("newest")) | F.col("replayed_at").isNotNull()
-    )
+
+
+def _store(lake: Lake, feed: str, carriers: DataFrame) -> None:
+    table = _create(lake, feed)
     newest_of_name = F.max_by("columns", F.struct("batch", "offset")).alias("columns"), F.max("batch").alias("batch")
-    candidates = new.groupBy(*_NAME).agg(*newest_of_name)
-    known = schemas.groupBy(*_NAME).agg(F.max_by("columns", "batch").alias("known"), F.max("batch").alias("known_in"))
+    candidates = carriers.groupBy(*_NAME).agg(*newest_of_name)
+    of_name = F.max_by("columns", "batch").alias("known"), F.max("batch").alias("known_in")
+    known = lake.spark.table(table).groupBy(*_NAME).agg(*of_name)
     missing = candidates.join(known, _NAME, "left").where("known IS NULL OR (columns <> known AND batch > known_in)")
-    missing = missing.select(*_NAME, "columns", "batch")
-    missing.write.format("delta").mode("append").saveAsTable(lake.table(Layer.SILVER, schemas_table(feed)))
+    missing.select(*_NAME, "columns", "batch").write.format("delta").mode("append").saveAsTable(table)

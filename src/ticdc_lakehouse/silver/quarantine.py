@@ -27,12 +27,16 @@ from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.silver import decode_stream, events_table
 from ticdc_lakehouse.silver.retention_floor import first_offsets, retention_floor
+from ticdc_lakehouse.sql.number_ranges import Range, ranges, ranges_sql
 from ticdc_lakehouse.sql.text import literal
 
 ACTIONS = "quarantine_actions"
 ALL = "all"
 """In place of positions: every open message."""
 LARGEST_PARTITION, LARGEST_OFFSET = 2**31 - 1, 2**63 - 1
+
+_MOST_BATCHES = 1_000
+"""Of messages in more batches, a replay reads all batches between the first and the last."""
 
 Position = tuple[str, int, int]
 """Topic, partition, offset."""
@@ -215,20 +219,21 @@ def replay(
     feed = decoding.feed
     _check_kept(lake, feed, positions)
     waiting = _replayable(lake, feed, positions, reason)
-    if not waiting.head(1):
+    batches = _batches(waiting)
+    if not batches:
         return Replayed(decoded=0, still_open=0)
-    messages = lake.spark.table(lake.table(Layer.BRONZE, landing.messages_table(feed)))
-    raw = messages.join(F.broadcast(waiting), [*_POSITION, "batch"])
     events = events_table.full_name(lake, feed)
     began = _after_all_replays(lake, events)
     at = F.lit(began)
-    good = decode_stream.decoded(raw, decoding).where(F.col("kind") != Kind.ERROR.value).withColumn("replayed_at", at)
-    if not good.head(1):
-        return Replayed(decoded=0, still_open=waiting.count())
-    if positions:
-        _check_changes_kept(lake, feed, good)
-    # Events first: a crash before the action leaves the message open, and a second replay adds only duplicates.
-    _append_in_order(feed, good, events, began)
+    again = decode_stream.decoded(_raw(lake, feed, waiting, batches), decoding)
+    good = again.where(F.col("kind") != Kind.ERROR.value).withColumn("replayed_at", at)
+    with decode_stream.row_by_row(lake.spark):
+        if not good.head(1):
+            return Replayed(decoded=0, still_open=waiting.count())
+        if positions:
+            _check_changes_kept(lake, feed, good)
+        # Events first: a crash before the action leaves the message open, and a second replay adds only duplicates.
+        _append_in_order(feed, good, events, began)
     # Only what was appended: other messages may have been quarantined since.
     done = lake.spark.table(events).where(F.col("replayed_at") == at).select(*_POSITION).distinct()
     if not done.head(1):
@@ -245,6 +250,21 @@ def _replayable(lake: Lake, feed: str, positions: Sequence[Position], reason: st
     if reason is not None:
         candidates = candidates.where(F.col("reason") == reason)
     return _selected(lake, candidates, positions).select(*_POSITION, "batch")
+
+
+def _batches(waiting: DataFrame) -> list[Range]:
+    """Returns ranges of bronze batches that hold those of some messages."""
+    numbers = [row["batch"] for row in waiting.select("batch").distinct().limit(_MOST_BATCHES + 1).collect()]
+    if len(numbers) <= _MOST_BATCHES:
+        return ranges(numbers)
+    [(first, last)] = waiting.agg(F.min("batch"), F.max("batch")).collect()
+    return [(first, last)]
+
+
+def _raw(lake: Lake, feed: str, waiting: DataFrame, batches: Sequence[Range]) -> DataFrame:
+    """Returns messages of these batches as bronze has them. The join alone would read every file of bronze."""
+    messages = lake.spark.table(lake.table(Layer.BRONZE, landing.messages_table(feed)))
+    return messages.where(ranges_sql("batch", batches)).join(F.broadcast(waiting), [*_POSITION, "batch"])
 
 
 def _check_kept(lake: Lake, feed: str, positions: Sequence[Position]) -> None:

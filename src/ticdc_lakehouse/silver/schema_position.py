@@ -1,0 +1,53 @@
+"""How far silver's events were searched for schemas: a file beside the checkpoint of silver's stream.
+
+Without the file, as after the checkpoint was lost and silver decodes everything again, the search begins anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from ticdc_lakehouse import stream_checkpoint
+from ticdc_lakehouse.sql.text import time_literal
+
+_FILE = "schemas_learned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaPosition:
+    """Up to where silver's events were searched."""
+
+    batch: int = 0
+    """The newest bronze batch that silver had decoded. A lost checkpoint of bronze can add messages to it, but to none
+    before it."""
+    replayed_at: datetime | None = None
+    """The newest replay from quarantine, which has the batch of its message; None if there was none."""
+    schemas: int = 0
+    """How many schemas were known then."""
+
+    @property
+    def later_sql(self) -> str:
+        """SQL: true if an event may have come since. Delta skips files by it."""
+        seen = self.replayed_at
+        replayed = "replayed_at IS NOT NULL" if seen is None else f"replayed_at > {time_literal(seen)}"
+        return f"(batch >= {self.batch} OR {replayed})"
+
+
+def read(checkpoint: str, schemas: int) -> SchemaPosition:
+    """Returns the position up to which silver was searched for the ``schemas`` that are known: the beginning if more of
+    them were known once, and if the file is missing or unreadable."""
+    path = Path(checkpoint) / _FILE
+    try:
+        position = msgspec.json.decode(path.read_bytes(), type=SchemaPosition)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return SchemaPosition()
+    return position if position.schemas <= schemas else SchemaPosition()
+
+
+def write(checkpoint: str, position: SchemaPosition) -> None:
+    """Stores a position for the next run."""
+    stream_checkpoint.write_beside(checkpoint, _FILE, msgspec.json.encode(position).decode())
