@@ -7,7 +7,7 @@ any table). A quarantined message that is known to hold rows of one table blocks
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -305,20 +305,40 @@ def _waiting_on(
 
 
 def _quarantine_points(
-    lake: Reader, feed: str, since: int, blocking: list[quarantine.BlockingMessage]
+    lake: Reader, feed: str, since: int, blocking: Sequence[quarantine.BlockingMessage]
 ) -> dict[TableName, BlockingPoint]:
     """Returns for each table with a quarantined message the highest watermark before that message in its partition."""
-    events = events_table.full_name(lake, feed)
+    watermarks = _watermarks_before(lake, feed, since, blocking)
     found: dict[TableName, BlockingPoint] = {}
     for message in blocking:
-        [row] = lake.rows(f"""
-            SELECT max(commit_ts) AS tso FROM {events}
-            WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {since}
-              AND topic = {literal(message.topic)} AND partition = {message.partition} AND offset < {message.offset}""")
-        point = BlockingPoint(tso=row["tso"] or UNSEEN, stop=quarantined(message))
+        point = BlockingPoint(tso=watermarks[message.position], stop=quarantined(message))
         name = TableName(str(message.database), str(message.table))
         keep_earliest(found, name, point)
     return found
+
+
+def _watermarks_before(
+    lake: Reader, feed: str, since: int, messages: Sequence[quarantine.BlockingMessage]
+) -> dict[str, int]:
+    """Returns by position the highest watermark, above ``since``, that its partition has before a message; UNSEEN
+    without one. One query whatever their number: of a new feed of Simple each table may have one."""
+    if not messages:
+        return {}
+    places = ", ".join(f"({literal(each.topic)}, {each.partition}, {each.offset})" for each in messages)
+    # A running maximum by offset over watermarks and messages, which have no commit_ts; it excludes a watermark at the
+    # message's own offset.
+    rows = lake.rows(f"""
+        SELECT topic, partition, offset, tso FROM (
+            SELECT topic, partition, offset, commit_ts,
+                   max(commit_ts) OVER (PARTITION BY topic, partition ORDER BY offset, commit_ts NULLS FIRST) AS tso
+            FROM (
+                SELECT topic, partition, offset, commit_ts FROM {events_table.full_name(lake, feed)}
+                WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {since}
+                UNION ALL
+                SELECT topic, partition, offset, CAST(NULL AS BIGINT) AS commit_ts
+                FROM (VALUES {places}) AS messages (topic, partition, offset)) AS placed) AS running
+        WHERE commit_ts IS NULL""")
+    return {quarantine.position_text(row): row["tso"] or UNSEEN for row in rows}
 
 
 def quarantined(message: quarantine.BlockingMessage) -> StopReason:
