@@ -70,6 +70,9 @@ class Column:
     defect: str | None = None
     """Defects of the writer that may have changed the values (``writer_defects``), such as ``craft-float``, separated
     by spaces; None without defects."""
+    default: str | None = None
+    """The DEFAULT of a DATE, DATETIME, TIME or TIMESTAMP if it is a constant, as TiDB stores it: a TIMESTAMP in UTC.
+    Only in DDL events, where the protocol sends it (Simple)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +201,7 @@ reads ``commit_ts > W`` and so never uses a negative one.
 
 def columns_text(columns: tuple[Column, ...]) -> str:
     """Returns the columns as JSON array text, ``[{"name": …, "type": …, "key": true, "flags": 3, "by": …, "defect":
-    …}]``.
+    …, "default": …}]``.
 
     Members that do not apply are left out.
     """
@@ -225,7 +228,12 @@ def _column_members(column: Column) -> dict[str, object]:
     members: dict[str, object] = {"name": column.name, "type": column.type}
     if column.key:
         members["key"] = True
-    optional = (("flags", column.flags), ("by", column.by), ("defect", column.defect))
+    optional = (
+        ("flags", column.flags),
+        ("by", column.by),
+        ("defect", column.defect),
+        ("default", column.default),
+    )
     return members | {name: value for name, value in optional if value is not None}
 
 

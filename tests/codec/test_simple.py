@@ -13,7 +13,18 @@ from vectors import FOLDER, Case, as_expected, cases, differing, header, stored_
 
 from ticdc_codec.batch import DecoderContext
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Bootstrap, Column, Event, Failure, Layout, Resolved, RowChange, columns_text, events_of
+from ticdc_codec.event import (
+    Bootstrap,
+    Column,
+    Ddl,
+    Event,
+    Failure,
+    Layout,
+    Resolved,
+    RowChange,
+    columns_text,
+    events_of,
+)
 from ticdc_codec.message import Message
 from ticdc_codec.options import LargeMessage, SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder
@@ -100,6 +111,32 @@ def test_columns_are_all_that_rows_need(file: str) -> None:
         context = DecoderContext(objects=stored_of(case), schemas=schemas)
         again = decode([case.values[number] for number in rows], options_of(file), context)
         assert again == [events[number] for number in rows], case.id
+
+
+@pytest.mark.parametrize("file", ["tiflow-simple-json", "tiflow-simple-avro"])
+def test_ddl_has_the_constant_defaults_of_dates_and_times(file: str) -> None:
+    """A TIMESTAMP's in UTC; rows and bootstraps have none, also where the schema is that of a DDL's event."""
+    (ddl,), (bootstrap, row) = (decoded(file)[name] for name in ("evolve.9.add_many", "evolve.10.delete_old_row"))
+    assert isinstance(ddl, Ddl)
+    assert isinstance(bootstrap, Bootstrap)
+    assert isinstance(row, RowChange)
+    assert defaults(ddl) == {"ts": "2019-12-31 16:00:00.500"}
+    assert defaults(bootstrap) == defaults(row) == {}
+    schemas = {("test", "evolve", ddl.schema_version or 0): ddl.columns}
+    value = next(case for case in cases(file) if case.name == "evolve.10.delete_old_row").values[-1]
+    assert decode([value], options_of(file), DecoderContext(schemas=schemas)) == [row]
+
+
+@pytest.mark.parametrize("file", ["ticdc-simple-json", "ticdc-simple-avro"])
+def test_other_defaults_are_not_sent(file: str) -> None:
+    """CURRENT_TIMESTAMP, YEAR, BIT and numbers."""
+    (ddl,) = decoded(file)["ddl.create_table_all_types"]
+    assert isinstance(ddl, Ddl)
+    assert defaults(ddl) == {"c15": "2020-01-01 00:00:00.000"}
+
+
+def defaults(event: Ddl | Bootstrap | RowChange) -> dict[str, str]:
+    return {column.name: column.default for column in event.columns if column.default is not None}
 
 
 def test_a_schema_may_come_after_its_rows() -> None:

@@ -107,6 +107,37 @@ def test_time_zone_of_ddl_makes_a_literal_certain(literal: str, feed: str, value
         assert (values(made), pending(made.table)) == ([value], {})
 
 
+@pytest.mark.parametrize(
+    ("column", "sent", "value"),
+    [
+        ("TIMESTAMP(1) DEFAULT '2020-1-1 0:0:0.5'", "2019-12-31 16:00:00.5", "2020-01-01 00:00:00.5"),
+        ("TIMESTAMP DEFAULT '20-1-1'", "2019-12-31 16:00:00", "2020-01-01 00:00:00"),
+        ("TIMESTAMP DEFAULT '0-0-0'", "0000-00-00 00:00:00", None),
+        ("TIMESTAMP DEFAULT NOW()", "CURRENT_TIMESTAMP", None),
+        ("DATETIME(2) DEFAULT '2020-01-01T00:00:00+00:00'", "2020-01-01 08:00:00.00", "2020-01-01 08:00:00.00"),
+        ("DATE DEFAULT '20-1-2'", "2020-01-02", "2020-01-02"),
+        ("DATE DEFAULT '20-1-2'", "2020-1-2", None),
+        ("TIME DEFAULT '1 2'", "26:00:00", "26:00:00"),
+        ("TIME DEFAULT 0x3039", "12345", None),
+        ("DATE DEFAULT '2020-01-02'", "2020-01-03", "2020-01-02"),
+    ],
+)
+def test_default_that_the_message_has_is_certain(column: str, sent: str, value: str | None) -> None:
+    """In the form of its type, and only where the text itself is not certain."""
+    known = replace(LEARN, time_zone="Asia/Shanghai", sent={"c": sent, "d": "2020-01-01"})
+    made = altered(f"ADD c {column}", known)
+    assert (values(made), pending(made.table).keys()) == ([value], {"c"} if value is None else set())
+
+
+def test_instant_that_the_message_has_goes_before_the_zone_of_ddl() -> None:
+    """Also where the feed's zone has no text of its own for it."""
+    added = "ADD c TIMESTAMP DEFAULT '2024-11-03 06:30:00'"
+    known = replace(LEARN, sent={"c": "2024-11-03 06:30:00"}, **SHANGHAI)
+    assert values(altered(added, known)) == ["2024-11-03 06:30:00"]
+    made = altered(added, replace(known, time_zone="America/New_York"))
+    assert (values(made), pending(made.table).keys()) == ([None], {"c"})
+
+
 def test_time_that_comes_twice() -> None:
     """Of the session's zone TiDB takes the first west of Greenwich, else the second; of the feed's, the text would not
     show the other one."""

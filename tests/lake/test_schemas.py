@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import Changefeed, Source, at
+from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Column
@@ -74,6 +75,36 @@ def test_newest_schema_of_a_version_holds_for_later_batches(
     feed.resolve(at(4))
     assert feed.go().blocked == {}
     assert feed.rows("t") == {1: ("a", 5)}
+
+
+def test_default_of_a_ddl_gives_old_rows_their_value(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """A TIMESTAMP's is in UTC, whatever the session's zone. It is no part of the schema that rows name."""
+    feed = Changefeed(
+        spark,
+        broker,
+        tmp_path / "lake",
+        protocol="simple",
+        schema="CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(10));",
+        described={"gold": {"on_computed_default": "block"}},
+    )
+    wide = (*COLUMNS, Column(name="at", type="timestamp(3)"))
+    schemas = [Bootstrap(database="shop", table="t", columns=c, schema_version=v) for v, c in ((7, COLUMNS), (8, wide))]
+    query = "ALTER TABLE `shop`.`t` ADD COLUMN `at` TIMESTAMP(3) DEFAULT _UTF8MB4'2020-01-01 00:00:00.5'"
+    added = replace(ddl(at(2), query, "shop", "t", "ALTER"), columns=wide, schema_version=8)
+    (message,) = map(json.loads, feed.encoded([added]))
+    message["tableSchema"]["columns"][-1]["default"] = "2019-12-31 16:00:00.500"
+    feed.send(0, schemas[0], row(at(1), 1, "old"), json.dumps(message).encode())
+    feed.send(0, replace(Source(table="t", columns=wide).insert(at(3), 2, "new", None), schema_version=8))
+    feed.resolve(at(4))
+    assert feed.go().blocked == {}
+    assert {key: str(values[1]) for key, values in feed.rows("t").items()} == {
+        1: "2019-12-31 16:00:00.500000",
+        2: "None",
+    }
+    feed.send(0, schemas[1])
+    feed.load()
+    assert len(external_schemas.learned(feed.lake, feed.name)) == 2
+    assert spark.table(feed.lake.table(Layer.SILVER, external_schemas.schemas_table(feed.name))).count() == 2
 
 
 def test_silver_of_simple_is_not_continuous(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:

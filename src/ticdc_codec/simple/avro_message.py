@@ -32,7 +32,7 @@ _Record = dict[str, Any]
 def read_control(value: bytes) -> Envelope:
     """Reads a message that does not begin as a row does. Raises DecodeError."""
     check(value)
-    # Text is checked already, except a BIT's default, which is not used.
+    # Text is checked already, except a BIT's default, which ``layout_of`` does not use.
     message: Any = fastavro.schemaless_reader(
         BytesIO(value),
         PARSED,
@@ -59,7 +59,7 @@ def read_control(value: bytes) -> Envelope:
 def _table_members(schema: _Record) -> _Record:
     """Returns a TableSchema with the member names of JSON, without what ``Envelope`` leaves out."""
     columns = [
-        {**column, "dataType": {k: v for k, v in column["dataType"].items() if v is not None}, "default": None}
+        {**column, "dataType": {k: v for k, v in column["dataType"].items() if v is not None}}
         for column in schema.pop("columns")
     ]
     return {"schema": schema.pop("database"), "columns": columns, **schema}

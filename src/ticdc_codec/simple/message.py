@@ -21,7 +21,7 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op, RowChange
 from ticdc_codec.json_text import Unreadable, unreadable
 from ticdc_codec.local_time import is_own
-from ticdc_codec.simple.schema import Schemas, TableSchema, layout_of
+from ticdc_codec.simple.schema import Schemas, TableSchema, layout_of, with_defaults
 
 VERSION = 1
 WATERMARK = "WATERMARK"
@@ -151,7 +151,10 @@ def _add_ddl(message: Envelope, schemas: Schemas, out: Events) -> None:
     # one name and version the one after it holds.
     if before is not None and not (after and _is_one_name(before, after)):
         schemas.learn(before)
-    layout = Layout(_database_of(message), None, (), None) if after is None else schemas.learn(after)
+    if after is None or message.table_schema is None:
+        layout = Layout(_database_of(message), None, (), None)
+    else:
+        layout = with_defaults(schemas.learn(after), message.table_schema)
     out.ddl(commit_ts, None, layout, message.sql, message.type)
 
 

@@ -3,11 +3,13 @@
     {"schema": "d", "table": "t", "tableID": 7, "version": tso, "columns": [{"name": "id", "dataType": {…},
      "nullable": false, "default": null}], "indexes": [{"name": "primary", "unique": true, "primary": true, …}]}
 
-Rows are read only by ``Column``: its type text has all that they need.
+Rows are read only by ``Column``: its type text has all that they need. DDL events also have what ``default`` says of
+dates and times.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -118,6 +120,27 @@ def _column(column: ColumnSchema, *, key: bool) -> Column:
     return Column(name=column.name, type=text, key=key, by=by)
 
 
+_DATES_AND_TIMES = (Family.DATE, Family.DATETIME, Family.TIME, Family.TIMESTAMP)
+_CONSTANT = re.compile(r"[-:. \d]+", re.ASCII)
+
+
+def with_defaults(layout: Layout, schema: TableSchema) -> Layout:
+    """Returns the layout of a schema with the constant DEFAULTs of its dates and times."""
+    described = zip(layout.columns, schema.columns or (), strict=True)
+    columns = tuple(replace(column, default=_constant(column, each.default)) for column, each in described)
+    if columns == layout.columns:
+        return layout
+    return Layout(layout.database, layout.table, columns, columns_text(columns), layout.version)
+
+
+def _constant(column: Column, default: str | int | None) -> str | None:
+    """Returns ``Column.default``; None for CURRENT_TIMESTAMP. Source: TiDB's ``pkg/ddl/add_column.go``,
+    getDefaultValue and convertTimestampDefaultValToUTC."""
+    if isinstance(default, str) and _CONSTANT.fullmatch(default) and family_of(column.type) in _DATES_AND_TIMES:
+        return default
+    return None
+
+
 _STRINGS = {"var_string": ("varchar", "varbinary"), "varchar": ("varchar", "varbinary"), "char": ("char", "binary")}
 LENGTH_WITHOUT_FRACTION = {"datetime": 19, "timestamp": 19, "time": 10}
 """``length`` of a type of moments without digits of a second; with them a point and the digits come on top."""
@@ -219,6 +242,7 @@ class Schemas:
             self._missing.add(name)
             return None
         database, table, version = name
+        columns = tuple(replace(column, default=None) for column in columns)  # a DDL event's have some
         return self._store(name, Layout(database, table, columns, columns_text(columns), version))
 
     def is_newest(self, layout: Layout) -> bool:

@@ -23,6 +23,9 @@ from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, rows_sql, time_li
 
 _EVENT = ("topic", "partition", "offset", "index")
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
+_DEFAULTS = """
+    filter(from_json(columns, 'ARRAY<STRUCT<`name`: STRING, `default`: STRING>>'), c -> c.`default` IS NOT NULL)
+"""
 _GROUPED_BY = ("database", "table", "columns", "whole", "handle_only", "keyed", "passed")
 
 
@@ -250,7 +253,8 @@ def _ddl_rows(ddls: DataFrame) -> list[Row]:
     """Returns each DDL once, in commit order, equal commit_ts in the order of arrival."""
     arrival = F.min(F.struct("topic", "partition", "offset", "index")).alias("arrival")
     newest_replay, topics = F.max("replayed_at").alias("newest_replay"), F.collect_set("topic").alias("topics")
-    rows = ddls.groupBy(*_DDL_IDENTITY).agg(arrival, newest_replay, topics).collect()
+    defaults = F.max(F.expr(_DEFAULTS)).alias("defaults")
+    rows = ddls.groupBy(*_DDL_IDENTITY).agg(arrival, newest_replay, topics, defaults).collect()
     return sorted(rows, key=lambda row: (row["commit_ts"], row["arrival"]))
 
 
@@ -280,6 +284,7 @@ def _ddl_event(row: Row, new_below: Set[tuple[object, ...]], *, is_arrival: bool
         table=row["table"],
         query=row["query"],
         statements=statements_of(row["query"], row["database"], row["table"]),
+        defaults=dict(row["defaults"] or ()),
         topic=row["arrival"]["topic"],
         out_of_order=is_new_below and is_arrival,
         replayed=is_new_below and not is_arrival,

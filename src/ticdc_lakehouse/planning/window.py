@@ -68,6 +68,8 @@ class DdlEvent:
     query: str
     statements: tuple[Statement, ...]
     """Its changes to tables; empty for a view or a comment."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """By column, the DEFAULTs after it that its message has (`ticdc_codec.event.Column.default`)."""
     topic: str = ""
     """One topic that delivered it."""
     out_of_order: bool = False

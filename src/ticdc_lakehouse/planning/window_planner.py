@@ -146,7 +146,7 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
         if adds_unnamed_key(statement) and builder.has_effect_of(ddl, statement):
             builder.record_ddl(ddl)
             continue
-        resolved = with_old_rows(statement, ddl.commit_ts, _old_rows(tables, builder))
+        resolved = with_old_rows(statement, ddl.commit_ts, _old_rows(tables, ddl, builder))
         try:
             if builder.gets_first_key(resolved):
                 _add_first_key(tables, ddl, builder)
@@ -168,12 +168,13 @@ def _add_first_key(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilde
         builder.block(unsupported(ddl, _FIRST_KEY, can_skip=False))
 
 
-def _old_rows(tables: WindowTables, builder: TablePlanBuilder) -> OldRows:
+def _old_rows(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder) -> OldRows:
     config = tables.inputs.config
     return OldRows(
         policy=config.policy(*builder.name).on_computed_default,
         time_zone=config.time_zone,
         ddl_time_zone=config.ddl_time_zone,
+        sent=ddl.defaults,
         none=builder.is_empty and not tables.inputs.eventual,  # in mode eventual earlier rows may come later
     )
 

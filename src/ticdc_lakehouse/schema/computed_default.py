@@ -1,21 +1,23 @@
 """ADD COLUMN with a DEFAULT whose value the text does not show.
 
-TiDB gives all old rows one value, of the moment at which the statement ran or in the zone of its session, and sends
-neither. What gold does is a policy (`OnComputedDefault`); docs/computed-defaults.md describes it.
+TiDB gives all old rows one value, of the moment at which the statement ran or in the zone of its session, and TiCDC
+sends neither; only Simple has the value of a constant. What gold does is a policy (`OnComputedDefault`);
+docs/computed-defaults.md describes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from ticdc_codec.local_time import instant_of, is_own
-from ticdc_codec.mysql_type import Family
+from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.policy import OnComputedDefault
 from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault, Table
+from ticdc_lakehouse.schema.literal import stored
 from ticdc_lakehouse.schema.statement import Action, AddColumn, AlterTable, Computation, ComputedDefault, Default
 
 _SECONDS = "%Y-%m-%d %H:%M:%S"
@@ -30,6 +32,8 @@ class OldRows:
     """Time zone of the feed, in which TIMESTAMP texts are written."""
     ddl_time_zone: str | None
     """Time zone of the sessions that run DDL; None if it is not known."""
+    sent: Mapping[str, str] = field(default_factory=dict)
+    """By column, what the DDL's message has (`ticdc_codec.event.Column.default`)."""
     none: bool = False
     """True if the table has no rows, so that no value is needed."""
 
@@ -47,7 +51,7 @@ def with_old_rows(statement: AlterTable, commit_ts: int, old_rows: OldRows) -> A
 def _resolved(action: Action, commit_ts: int, old_rows: OldRows) -> Action:
     if not isinstance(action, AddColumn) or action.computed is None:
         return action
-    certain = _certain(action.computed, old_rows)
+    certain = _certain(action.column, action.computed, old_rows)
     if certain is not None:
         return replace(action, default=Default(value=certain), computed=None)
     if action.computed.by is Computation.GENERATED:
@@ -64,19 +68,35 @@ def _resolved(action: Action, commit_ts: int, old_rows: OldRows) -> Action:
     return replace(action, column=column, default=Default(value=value), computed=None)
 
 
-def _certain(computed: ComputedDefault, old_rows: OldRows) -> str | None:
-    """Returns the text, in the feed's zone, of a TIMESTAMP that is written in a session's zone which is known. None
-    also for a time whose text in the feed's zone is read as another one."""
-    if computed.local_time is None or old_rows.ddl_time_zone is None:
-        return None
-    session, feed = ZoneInfo(old_rows.ddl_time_zone), ZoneInfo(old_rows.time_zone)
+def _certain(column: ColumnDefinition, computed: ComputedDefault, old_rows: OldRows) -> str | None:
+    """Returns the value that the message has, or that of a TIMESTAMP which is written in a session's zone that is
+    known."""
+    sent = _sent(column, old_rows)
+    if column.type.family is not Family.TIMESTAMP:
+        return sent
+    text, zone = (computed.local_time, old_rows.ddl_time_zone) if sent is None else (sent, "UTC")
+    return None if text is None or zone is None else _in_feed_zone(text, zone, old_rows.time_zone)
+
+
+def _sent(column: ColumnDefinition, old_rows: OldRows) -> str | None:
+    """Returns the DEFAULT that the message has; None also for one that TiDB has not brought into the type's form."""
+    sent, kind = old_rows.sent.get(column.name), column.type
+    form = parse_type(f"datetime({kind.digits})") if kind.family is Family.TIMESTAMP else kind
     try:
-        instant = instant_of(datetime.fromisoformat(computed.local_time[:19]), session)
-        local = instant.astimezone(feed)
+        return sent if sent is not None and sent == stored(sent, form) else None
+    except ValueError:
+        return None
+
+
+def _in_feed_zone(text: str, zone: str, feed_zone: str) -> str | None:
+    """Returns the text of a TIMESTAMP in the feed's zone; None for a time whose text there is read as another one."""
+    try:
+        instant = instant_of(datetime.fromisoformat(text[:19]), ZoneInfo(zone))
+        local = instant.astimezone(ZoneInfo(feed_zone))
         has_own_text = is_own(instant, local)
     except (ValueError, OverflowError):  # no date of the calendar
         return None
-    return f"{local:{_SECONDS}}{computed.local_time[19:]}" if has_own_text else None
+    return f"{local:{_SECONDS}}{text[19:]}" if has_own_text else None
 
 
 def _estimate(column: ColumnDefinition, computed: ComputedDefault, commit_ts: int, old_rows: OldRows) -> str | None:

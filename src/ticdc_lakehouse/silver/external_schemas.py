@@ -28,6 +28,8 @@ MISSING = "schema_missing"
 _IS_CARRIER = f"""
     (kind IN ('{Kind.BOOTSTRAP}', '{Kind.DDL}') AND schema_version IS NOT NULL AND table IS NOT NULL)"""
 """SQL: true if an event brings a schema."""
+_DEFAULT = ',"default":"[^"]*"'
+"""What columns have only in DDL events."""
 _NAME = ["database", "table", "schema_version"]
 _COLUMNS = """
     database STRING NOT NULL COMMENT 'database in TiDB',
@@ -111,7 +113,8 @@ def _learn(lake: Lake, feed: str, since: SchemaPosition) -> SchemaPosition:
 
 def _store(lake: Lake, feed: str, carriers: DataFrame) -> None:
     table = _create(lake, feed)
-    newest_of_name = F.max_by("columns", F.struct("batch", "offset")).alias("columns"), F.max("batch").alias("batch")
+    columns = F.regexp_replace("columns", _DEFAULT, "")
+    newest_of_name = F.max_by(columns, F.struct("batch", "offset")).alias("columns"), F.max("batch").alias("batch")
     candidates = carriers.groupBy(*_NAME).agg(*newest_of_name)
     of_name = F.max_by("columns", "batch").alias("known"), F.max("batch").alias("known_in")
     known = lake.spark.table(table).groupBy(*_NAME).agg(*of_name)
