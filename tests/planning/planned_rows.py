@@ -228,7 +228,8 @@ def merged(step: MergeRows, changes: Sequence[RowChange], rows: Sequence[Row]) -
         for key in filter(None, (row.old_handle_key, row.handle_key if row.op is Op.DELETE else None)):
             by_key.pop(_wire_key(step, row, key), None)
         if row.handle_key is None and row.before is not None:  # the definition alone knows a key
-            by_key.pop(_key(table, _named(table, row.before)), None)
+            whole = {**(row.after or {}), **row.before}  # of an update there may be the changed columns alone
+            by_key.pop(_key(table, _named(table, whole)), None)
         if row.after is not None:
             assert row.after.keys() == {column.name for column in table.sent}
             new = _named(table, row.after)
