@@ -95,6 +95,7 @@ def shown(column: Column) -> dict[str, str]:
     return {"name": column.name, "type": str(column.type), "nullable": "NO", "key": "PRI" if column.key else ""}
 
 
+@pytest.mark.long
 def test_a_stream_of_odd_names_and_ddls_of_another_zone(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """A CREATE's text may have its database in another case than messages and TiDB have it."""
     creates = {"my.db.t": "CREATE TABLE `t` (`id` BIGINT PRIMARY KEY)"}
