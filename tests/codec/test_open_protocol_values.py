@@ -18,7 +18,7 @@ from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, RowCha
 from ticdc_codec.message import compress
 from ticdc_codec.open_protocol import encode
 from ticdc_codec.open_protocol.frame import framed, texts_of
-from ticdc_codec.open_protocol.value import quoted, unquoted
+from ticdc_codec.open_protocol.value import quoted, unquoted, unquoted_exactly
 from ticdc_codec.options import Compression, SinkOptions, sink_options
 
 
@@ -132,6 +132,44 @@ def test_base64_without_flags_that_is_no_text_is_bytes(values: list[str | None])
         assert column.defect == {"text": "open-flags", "blob": None}[column.type]
 
 
+@pytest.mark.parametrize("rows", [1, 20])
+@pytest.mark.parametrize(
+    ("code", "flags", "wire", "kind", "text"),
+    [
+        (254, 65, "a\\n\\x00", "binary", "610a00"),
+        (15, 65, "abc", "varbinary", "616263"),
+        (15, 65, "\\u0378", "varbinary", "cdb8"),
+        (15, 65, "\u0378", "varbinary", "cdb8"),
+        *(
+            (15, 65, text, "varchar", text)
+            for text in ("C:\\dir", 'a"b', "a\nb", "\\x41", "\\xc3\\xa9", "\\u00e9", "\u00a0")
+        ),
+        (15, 64, "\\x00", "varchar", "\\x00"),
+        (252, 65, "w6k=", "blob", "c3a9"),
+        (252, 64, "w6k=", "text", "é"),
+        (252, 64, "/w==", "blob", "ff"),
+    ],
+)
+def test_the_binary_flag_of_a_partition_counts_unless_the_value_shows_another(
+    rows: int, code: int, flags: int, wire: str, kind: str, text: str
+) -> None:
+    """It may be that of another column which had the name before (wire.md 8.4)."""
+    cell = {"t": code, "f": flags, "v": wire}
+    found = decode(*[written((key(ptn=7), {"u": {"c": cell}, "p": {"c": cell | {"v": None}}}))] * rows)
+    changes = [each for each in found if isinstance(each, RowChange)]
+    assert [change.after for change in changes] == [{"c": text}] * rows
+    assert {(change.columns[0].type, change.columns[0].flags) for change in changes} == {(kind, flags)}
+    shown = ("binary" in kind or "blob" in kind) != bool(flags & 1)
+    assert {change.columns[0].defect for change in changes} == {"open-flags" if shown else None}
+
+
+def test_a_text_under_a_binary_flag_costs_no_other_row_of_its_message() -> None:
+    image = {"c": {"t": 15, "f": 65, "v": "C:\\dir"}}
+    found = decode(written((key(ptn=7), {"u": image}), (key(tbl="s"), ROW)))
+    assert [type(each) for each in found] == [RowChange, RowChange]
+    assert failure(written((key(), {"u": image}))).reason == "bad_value"
+
+
 ODD_NAMES = ['a"b', "a\\", "\n", "<&>", "名", "", "\x01"]
 
 
@@ -155,6 +193,19 @@ def test_quotes_as_go_does() -> None:
     assert quoted("é\u00a0\U000e0001\ufffd".encode()) == "é\\u00a0\\U000e0001\ufffd"
     with pytest.raises(DecodeError, match="bad_value"):
         unquoted("\\U00110000")
+
+
+@given(st.binary() | st.text().map(str.encode))
+def test_what_go_quotes_is_unquoted_exactly(data: bytes) -> None:
+    assert unquoted_exactly(quoted(data)) == data
+
+
+@given(st.text(alphabet=r'\\xu0afn"c3é' "\u00a0\n"))
+def test_what_is_unquoted_exactly_is_as_go_quotes_it(text: str) -> None:
+    try:
+        assert quoted(unquoted_exactly(text)) == text
+    except DecodeError:
+        assert text != quoted(text.encode())
 
 
 PLACE = "file:///claims/1.json"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import chain
 from typing import Any
+from unicodedata import category
 
 import orjson
 from planned import Planner
 
 from ticdc_codec.event import Image, Op, RowChange, key_order
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
+from ticdc_codec.open_protocol.value import quoted, unquoted
+from ticdc_lakehouse.planning.compatibility import is_misread
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan
@@ -223,7 +226,7 @@ def merged(step: MergeRows, changes: Sequence[RowChange], rows: Sequence[Row]) -
         raise UntracedError
     by_key = {_key(table, row): row for row in rows}
     assert len(by_key) == len(rows)
-    within = (row for row in changes if step.after < commit_order(row) <= step.through)
+    within = (as_defined(table, row) for row in changes if step.after < commit_order(row) <= step.through)
     for row in sorted(within, key=lambda row: (commit_order(row), row.op is not Op.DELETE)):
         for key in filter(None, (row.old_handle_key, row.handle_key if row.op is Op.DELETE else None)):
             by_key.pop(_wire_key(step, row, key), None)
@@ -238,6 +241,31 @@ def merged(step: MergeRows, changes: Sequence[RowChange], rows: Sequence[Row]) -
             )
             by_key[_key(table, new)] = new
     return list(by_key.values())
+
+
+def as_defined(table: Table, row: RowChange) -> RowChange:
+    """A row with the values that stale flags made another kind of, as the definition has them."""
+    types, partitioned = {column.name: column.type for column in table.sent}, table.partitioning is not None
+    sent = (column for column in row.columns if column.name in types)
+    misread = {c.name: c.type for c in sent if is_misread(c, types[c.name], partitioned=partitioned)}
+
+    def image(of: Image | None) -> Image | None:
+        changed = {name: _reread(misread[name], text) for name, text in (of or {}).items() if text and name in misread}
+        return None if of is None else {**of, **changed}
+
+    return replace(row, before=image(row.before), after=image(row.after)) if misread else row
+
+
+def _reread(declared: str, text: str) -> str:
+    """The text of bytes or the bytes of a text, of which rows declare the other one."""
+    match declared:
+        case "char" | "varchar":
+            return unquoted(text).hex()
+        case "binary" | "varbinary":
+            characters = bytes.fromhex(text).decode(errors="surrogateescape")
+            return "".join(c if category(c) == "Cn" else quoted(c.encode(errors="surrogateescape")) for c in characters)
+    is_bytes = parse_type(declared).family is Family.BINARY
+    return bytes.fromhex(text).decode() if is_bytes else text.encode().hex()
 
 
 def _named(table: Table, image: Image) -> Row:

@@ -318,10 +318,10 @@ def test_bytes_may_come_as_plain_texts_where_flags_are_missing(missing: dict[str
     assert (block_reason(made), steps(made)) == (None, [("M", 20)])
     (rows,) = made.steps
     assert isinstance(rows, MergeRows)
-    assert rows.plain_bytes == {"v": {"varchar"}}
+    assert rows.misread == {"v": {"varchar"}}
     (rows,) = plan(planning_input(flagged, known=definition(sql=BYTES), state=STATE, config=OPEN)).steps
     assert isinstance(rows, MergeRows)
-    assert rows.plain_bytes == {}
+    assert rows.misread == {}
 
 
 @pytest.mark.parametrize(
@@ -330,12 +330,18 @@ def test_bytes_may_come_as_plain_texts_where_flags_are_missing(missing: dict[str
         (ROWS, BYTES),
         (replace(ROWS, columns=(ID, replace(V, flags=64))), BYTES),
         (UNFLAGGED, "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v INT)"),
-        (UNFLAGGED_KEY, "CREATE TABLE d.t (id BIGINT, v VARBINARY(9), PRIMARY KEY (id, v))"),
     ],
 )
 def test_texts_that_are_no_bytes_for_certain_block_the_table(group: RowGroup, sql: str) -> None:
     made = plan(planning_input(group, known=definition(sql=sql), state=STATE, config=OPEN))
     assert "column v is" in (block_reason(made) or "")
+
+
+def test_a_key_of_bytes_that_came_as_texts_is_made_from_the_definition() -> None:
+    known = definition(sql="CREATE TABLE d.t (id BIGINT, v VARBINARY(9), PRIMARY KEY (id, v))")
+    (rows,) = plan(planning_input(UNFLAGGED_KEY, known=known, state=STATE, config=OPEN)).steps
+    assert isinstance(rows, MergeRows)
+    assert (rows.misread, rows.wire_keys) == ({"v": {"varchar"}}, False)
 
 
 ADD_CLOCK = ddl(14, "ALTER TABLE t ADD c DATETIME DEFAULT NOW()")

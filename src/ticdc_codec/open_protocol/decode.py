@@ -299,8 +299,9 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
     def single(self, item: RowEvent) -> SingleRow[RowEvent, _Group, RowTexts]:
         """Returns the row of a table that need not be known. Raises DecodeError."""
         prefix = _prefix_of(item.key, item.text)
-        text, cells, lost = described(item.text)
-        description = Description(str(prefix[0]), str(prefix[1]), not prefix[2], cells, lost)
+        partitioned = not prefix[2]
+        text, cells, lost = described(item.text, partitioned=partitioned)
+        description = Description(str(prefix[0]), str(prefix[1]), partitioned, cells, lost)
         table = cached(self._by_description, description, lambda: OpenTableReader(description))
         return SingleRow(
             item=item,

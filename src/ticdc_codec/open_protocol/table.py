@@ -21,7 +21,7 @@ from ticdc_codec.event import Column, Layout, Op, columns_text, key_positions
 from ticdc_codec.json_table import ColumnOrder, ImageTypes
 from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unique, unreadable
 from ticdc_codec.mysql_type import Family, family_of
-from ticdc_codec.open_protocol.value import BASE64, ValueFormat, format_of
+from ticdc_codec.open_protocol.value import BASE64, QUOTED, ValueFormat, format_of, unquoted_exactly
 from ticdc_codec.tidb_codes import Flag
 from ticdc_codec.writer_defects import OPEN_FLAGS, OPEN_LOST_NAME
 
@@ -64,8 +64,9 @@ class Cell(NamedTuple):
     h: bool | UnsetType
     """True if the column belongs to the handle key. Flags may be those from before a DDL that changed the key (wire.md
     8.4), and ticdc sets none on a stored generated column of a primary key."""
-    is_bytes: bool
-    """True if its values are bytes, which flags that are missing do not show: base64 that is no UTF-8."""
+    read_as: int
+    """The flags that its values are read by: ``flags``, but the other BINARY where a value shows that this one is
+    missing or stale (wire.md 8.4)."""
 
 
 class _Members(msgspec.Struct, forbid_unknown_fields=True):
@@ -78,6 +79,7 @@ class _Members(msgspec.Struct, forbid_unknown_fields=True):
 
 _MEMBERS = msgspec.json.Decoder(_Members).decode
 _IN_BASE64 = msgspec.json.Decoder(bytes | None).decode
+_IN_QUOTES = msgspec.json.Decoder(str | None).decode
 
 
 def read_images(value: bytes) -> Images:
@@ -85,9 +87,9 @@ def read_images(value: bytes) -> Images:
     return _IMAGES(value)
 
 
-def described(value: bytes) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
-    """Returns a row, the columns that it describes, and those whose old values have lost their names; these are taken
-    out of the row. Raises DecodeError."""
+def described(value: bytes, *, partitioned: bool) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
+    """Returns a row, of a partition or not, the columns that it describes, and those whose old values have lost their
+    names; these are taken out of the row. Raises DecodeError."""
     try:
         images = read_images(value)
         if not images.keys() <= {"u", "p", "d"}:
@@ -101,23 +103,38 @@ def described(value: bytes) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
             images = read_images(value)
         else:
             names_of(value)
-        cells = tuple(_cell(name, cell, [image.get(name) for image in images.values()]) for name, cell in whole.items())
+        cells = tuple(
+            _cell(name, cell, [image[name] for image in images.values() if name in image], partitioned=partitioned)
+            for name, cell in whole.items()
+        )
     except Unreadable as error:
         raise unreadable(error, value) from None
     return value, cells, lost
 
 
-def _cell(name: str, cell: Raw, in_images: Iterable[Raw | None]) -> Cell:
+def _cell(name: str, cell: Raw, in_images: Iterable[Raw], *, partitioned: bool) -> Cell:
     members = _MEMBERS(cell)
-    unflagged = members.f == 0 and members.t in BASE64
-    is_bytes = unflagged and any(_is_no_text(_MEMBERS(each).v) for each in in_images if each is not None)
-    return Cell(name, members.t, members.f, members.h, is_bytes)
+    flags, is_wrong = members.f, None
+    if members.t in BASE64 and not flags & Flag.BINARY and (partitioned or flags == 0):
+        is_wrong = _is_no_text
+    elif members.t in QUOTED and flags & Flag.BINARY and partitioned:
+        is_wrong = _is_no_bytes
+    shown = is_wrong is not None and any(is_wrong(_MEMBERS(each).v) for each in in_images)
+    return Cell(name, members.t, flags, members.h, flags ^ Flag.BINARY if shown else flags)
 
 
 def _is_no_text(value: Raw) -> bool:
     try:
         (_IN_BASE64(value) or b"").decode()
     except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _is_no_bytes(value: Raw) -> bool:
+    try:
+        unquoted_exactly(_IN_QUOTES(value) or "")
+    except DecodeError:
         return True
     return False
 
@@ -248,7 +265,7 @@ def _column(cell: Cell, description: Description, *, by_h: bool) -> tuple[Column
     """Returns the column that a cell describes, and the format of its values. ``by_h`` is `Description.h_names_key`.
     Raises DecodeError."""
     try:
-        text, value_format = format_of(cell.code, Flag.BINARY if cell.is_bytes else cell.flags)
+        text, value_format = format_of(cell.code, cell.read_as, checked=description.partitioned)
     except KeyError:
         raise DecodeError("unknown_type", f"column {cell.name} is of type {cell.code}") from None
     if cell.flags >> 63:
@@ -260,16 +277,20 @@ def _column(cell: Cell, description: Description, *, by_h: bool) -> tuple[Column
         key=cell.h is True if by_h else bool(cell.flags & Flag.HANDLE_KEY),
         flags=cell.flags,
         by="index" if family in (Family.ENUM, Family.SET) else None,
-        defect=OPEN_LOST_NAME if cell.name in description.lost else _defect(cell.flags, family, description),
+        defect=OPEN_LOST_NAME if cell.name in description.lost else _defect(cell, family, description),
     )
     return column, value_format
 
 
-def _defect(flags: int, family: Family, description: Description) -> str | None:
-    """Returns the defect of flags that are missing after a DDL of a partitioned table (wire.md 8.4), else None.
-    Integers have the binary flag always (1.2.5), a NOT NULL text may have none."""
-    missing = flags == 0 and (family is Family.INTEGER or (family is Family.TEXT and description.partitioned))
-    return OPEN_FLAGS if missing or flags > 0xFF else None
+def _defect(cell: Cell, family: Family, description: Description) -> str | None:
+    """Returns the defect of flags that are missing or stale after a DDL of a partitioned table (wire.md 8.4), else
+    None. Integers have the binary flag always (1.2.5), a NOT NULL text may have none."""
+    flags = cell.flags
+    if flags == 0:
+        is_wrong = family is Family.INTEGER or (family is Family.TEXT and description.partitioned)
+    else:
+        is_wrong = flags > 0xFF or cell.read_as != flags
+    return OPEN_FLAGS if is_wrong else None
 
 
 def _row_type(images: ImageTypes, cells: tuple[Cell, ...], formats: list[ValueFormat]) -> Any:

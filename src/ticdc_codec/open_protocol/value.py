@@ -13,9 +13,10 @@ import base64
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any
+from unicodedata import category
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,8 @@ _NEGATIVE_ZERO = re.compile(rb"(?<![^,])-0(?![^,])")
 """Readers convert it to an integer, which has no sign."""
 BASE64 = frozenset({249, 250, 251, 252})
 """The codes of TEXT and BLOB types, whose values are base64."""
+QUOTED = frozenset({15, 253, 254})
+"""The codes of CHAR, VARCHAR, BINARY and VARBINARY, whose values are quoted if they are bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +52,15 @@ class ValueFormat:
     """True if ``v`` is a JSON string, if it is not null."""
 
 
-def format_of(code: int, flags: int) -> tuple[str, ValueFormat]:
-    """Returns MySQL's type text and the values' format. Raises KeyError for a type code that TiDB does not have."""
+def format_of(code: int, flags: int, *, checked: bool = False) -> tuple[str, ValueFormat]:
+    """Returns MySQL's type text and the values' format; with ``checked`` one that refuses quoted bytes which Go would
+    have quoted otherwise. Raises KeyError for a type code that TiDB does not have."""
     text = type_of(code, flags)
     kind = parse_type(text)
     if code in BASE64:
         return text, _BLOB if kind.family is Family.BINARY else _TEXT
+    if checked and kind.family is Family.BINARY:
+        return text, _CHECKED
     return text, _BIGINT if kind.name == "bigint" else _FORMATS.get(kind.family, _PLAIN)
 
 
@@ -111,6 +117,11 @@ def _plain(values: Texts) -> Texts:
 def _binaries(values: Texts) -> Texts:
     # Quoted as Go does it, before JSON's own escapes (wire.md 1.2.4).
     return [None if value is None else unquoted(value).hex() for value in values]
+
+
+def _checked_binaries(values: Texts) -> Texts:
+    # The binary flag of a partition may be stale, and what is not quoted a text (wire.md 8.4).
+    return [None if value is None else unquoted_exactly(value).hex() for value in values]
 
 
 def _blobs(values: list[bytes | None]) -> Texts:
@@ -175,6 +186,7 @@ _FORMATS = {
     # NULL and GEOMETRY, which TiDB has no values of
     Family.OTHER: ValueFormat(wire=None, texts=_plain, written=_nothing),
 }
+_CHECKED = replace(_FORMATS[Family.BINARY], texts=_checked_binaries)
 
 
 _UNQUOTED = re.compile(r'[^\\"\x00-\x1f\x7f]*')
@@ -183,6 +195,7 @@ _QUOTED = re.compile(
 )
 _ESCAPE = re.compile(rb"\\(?:u(.{4})|U(.{8})|.)")
 _SPECIAL = re.compile(r"[^ !#-\[\]-~]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _LETTERS = dict(zip('\a\b\f\n\r\t\v\\"', 'abfnrtv\\"', strict=True))
 
 
@@ -221,6 +234,22 @@ def _spelled_out(escape: re.Match[bytes]) -> bytes:
 def quoted(data: bytes) -> str:
     """Inverse of ``unquoted``: the text that Go's strconv.Quote makes, without its outer quotes."""
     return _SPECIAL.sub(lambda character: _escaped(character[0]), data.decode(errors="surrogateescape"))
+
+
+def unquoted_exactly(text: str) -> bytes:
+    r"""Like ``unquoted``; also refuses what Go would have quoted otherwise (``\x41``), which is a text and no bytes.
+
+    Unicode gets new characters, which Go may know and this Python not: those may be escaped or not.
+    """
+    data = unquoted(text)
+    is_plain = "\\" not in text and text.isprintable()
+    if not is_plain and quoted(data) != _NOT_ASCII.sub(_escaped_if_unassigned, text):
+        raise DecodeError("bad_value", f"expected bytes as Go quotes them, found {text[:40]!r}")
+    return data
+
+
+def _escaped_if_unassigned(character: re.Match[str]) -> str:
+    return _escaped(character[0]) if category(character[0]) == "Cn" else character[0]
 
 
 @lru_cache(maxsize=4096)

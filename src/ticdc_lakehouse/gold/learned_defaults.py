@@ -19,7 +19,7 @@ from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import first_of, milliseconds
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, row_keys_sql
-from ticdc_lakehouse.gold.plain_bytes import value_sql
+from ticdc_lakehouse.gold.misread_values import value_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault, Table

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.key_range import key_range_sql
-from ticdc_lakehouse.gold.plain_bytes import with_bytes_sql
+from ticdc_lakehouse.gold.misread_values import as_defined_sql, key_value_sql
 from ticdc_lakehouse.planning.steps import MergeRows, Stage
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.silver import events_table
@@ -210,7 +210,7 @@ def _sent_changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) ->
         SELECT topic, partition, offset, index, commit_ts,{exact}
                {changed_keys_sql("key", "old_key")}
         FROM (SELECT topic, partition, offset, index, commit_ts IS NOT NULL AS {_EXACT},
-                     {commit_ts} AS commit_ts, {with_bytes_sql(rows)} AS after, {key} AS key,
+                     {commit_ts} AS commit_ts, {as_defined_sql(rows)} AS after, {key} AS key,
                      {old_key} AS old_key, replayed_at, coalesce(handle_only, false) AS handle_only
               FROM {events}
               WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
@@ -240,7 +240,8 @@ def row_keys_sql(rows: MergeRows, time_zone: str) -> tuple[str, str]:
     fields = literal(", ".join(f"{quoted(column.name)} STRING" for column in columns))
     images = {when: f"from_json({when}, {fields}, map({IMAGE_OPTIONS}))" for when in ("after", "before")}
     after, before = (
-        [_key_value_sql(c, f"{image}.{quoted(c.name)}", time_zone) for c in columns] for image in images.values()
+        [_key_value_sql(c, key_value_sql(rows, c.name, f"{image}.{quoted(c.name)}"), time_zone) for c in columns]
+        for image in images.values()
     )
     # A column that `before` leaves out is one that the update did not change (only-output-updated-columns).
     new, old = key_text_sql(after), key_text_sql([f"coalesce({b}, {a})" for b, a in zip(before, after, strict=True)])

@@ -68,7 +68,7 @@ def is_stageable(config: GoldConfig, step: Step) -> bool:
     """True if the pass can serve a step: rows whose keys are on the wire, in the order of commit_ts.
 
     It cannot serve keys that are made from a definition's columns; replays from quarantine, which look again at keys
-    below the segment; the eventual mode, which has an order of its own; rows with texts for bytes, rows that TiDB has
+    below the segment; the eventual mode, which has an order of its own; rows with misread values, rows that TiDB has
     whole, and tables with ``on_irregular: block``, which may merge only a part of the segment.
     """
     if not isinstance(step, MergeRows) or not step.groups or step.eventual:
@@ -79,7 +79,7 @@ def is_stageable(config: GoldConfig, step: Step) -> bool:
 def may_stop(config: GoldConfig, rows: MergeRows) -> bool:
     """True if a row of the step may block the table, so that only the rows before it are merged."""
     blocks_irregular = config.policy(rows.table.database, rows.table.table).on_irregular is OnIrregular.BLOCK
-    return blocks_irregular or bool(rows.plain_bytes) or needs_source(config, rows)
+    return blocks_irregular or bool(rows.misread) or needs_source(config, rows)
 
 
 def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:

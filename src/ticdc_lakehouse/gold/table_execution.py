@@ -20,8 +20,8 @@ from ticdc_lakehouse.gold.key_range import remember_new
 from ticdc_lakehouse.gold.learned_defaults import learned, without_rows
 from ticdc_lakehouse.gold.live_commits import own_version
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished
-from ticdc_lakehouse.gold.merge import changes_sql, first_rows, merge
-from ticdc_lakehouse.gold.plain_bytes import first_unquoted_sql, unquoted_point
+from ticdc_lakehouse.gold.merge import KEY, changes_sql, first_rows, merge
+from ticdc_lakehouse.gold.misread_values import first_unreadable_sql, unreadable_point
 from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
 from ticdc_lakehouse.gold.state import check_is_newest
@@ -224,7 +224,7 @@ class TableExecution:
 
     def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
         """Returns the point before the first row that the table must not take; None if there is none."""
-        points = [point for point in (unread, self._irregular(rows), self._unquoted(rows)) if point is not None]
+        points = [point for point in (unread, self._irregular(rows), self._unreadable(rows)) if point is not None]
         return earliest(points)
 
     def _irregular(self, rows: MergeRows) -> BlockingPoint | None:
@@ -233,13 +233,13 @@ class TableExecution:
             return None
         return first_irregular(self.run.lake, config.feed, rows, config.time_zone)
 
-    def _unquoted(self, rows: MergeRows) -> BlockingPoint | None:
-        if not rows.plain_bytes:
+    def _unreadable(self, rows: MergeRows) -> BlockingPoint | None:
+        if not rows.misread:
             return None
         lake, config = self.run.lake, self.run.config
         changes = changes_sql(lake, config.feed, rows, config.time_zone)
-        (first,) = lake.spark.sql(first_unquoted_sql(rows, changes)).collect()[0]
-        return None if first is None else unquoted_point(rows, first)
+        (first,) = lake.spark.sql(first_unreadable_sql(rows, changes, KEY)).collect()[0]
+        return None if first is None else unreadable_point(rows, first)
 
     def _alter(self, step: AlterRows) -> IncompleteStep | None:
         self._read_version()

@@ -14,6 +14,7 @@ from ticdc_lakehouse.catalog import VERSION, Lake, Layer
 from ticdc_lakehouse.gold import irregular, live_table
 from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, misnamed
 from ticdc_lakehouse.gold.merge import DELETED
+from ticdc_lakehouse.gold.misread_values import view_image_sql
 from ticdc_lakehouse.gold.state import names_ever, published, published_ids
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
@@ -96,10 +97,13 @@ def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None
     Changes from before an ALTER TABLE are read by today's definition, which may give them other values, and names that
     changed places mix two columns or tables; `ops.definitions` has the definitions of then."""
     events = events_table.full_name(lake, config.feed)
+    images = ["coalesce(after, before)", "before"]
+    if config.flags_may_be_stale and table.partitioning is not None:
+        images = [view_image_sql(table, image) for image in images]
+    image, old = (image_sql(table, each) for each in images)
     query = f"""
         SELECT {", ".join(_silver_columns(config, table))}
-        FROM (SELECT *, {image_sql(table, "coalesce(after, before)")} AS image, {image_sql(table, "before")} AS old,
-                     {_SENT_BEFORE} AS sent_before
+        FROM (SELECT *, {image} AS image, {old} AS old, {_SENT_BEFORE} AS sent_before
               FROM {events} WHERE kind = '{Kind.ROW}' AND {is_table_sql(table.name)})"""
     comment = f"Every change of TiDB table {table.database}.{table.table}, duplicates included"
     lake.keep_view(Layer.SILVER, name, query, comment=comment)

@@ -120,20 +120,24 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
     if missing:
         return f"rows lack columns of the table's definition: {', '.join(missing)}"
     for name, column in sent.items():
-        if not signs and name not in table.key and is_plain_bytes(column, defined[name]):
+        if not signs and is_misread(column, defined[name], partitioned=table.partitioning is not None):
             continue
         if not _same_kind(column, defined[name], signs=signs):
             return f"column {name} is {defined[name].text} in the table's definition, rows have {column.type}"
     return None
 
 
-def is_plain_bytes(column: Column, defined: MysqlType) -> bool:
-    """True if rows arrived without flags and carry a binary column's values as texts (wire.md 8.4).
+def is_misread(column: Column, defined: MysqlType, *, partitioned: bool) -> bool:
+    """True if flags made a column's bytes a text, or its text bytes (wire.md 8.4): in a table without partitions flags
+    may be missing, in another one they may be those of any column that once had its name.
 
-    In a table without partitions only the definition shows that: a NOT NULL text has no flags either.
+    Without partitions only the definition shows that: a NOT NULL text has no flags either.
     """
+    sent = parse_type(column.type).family
+    if defined.family is Family.TEXT:
+        return partitioned and sent is Family.BINARY
     unflagged = column.flags == 0 or writer_defects.OPEN_FLAGS in (column.defect or "").split()
-    return unflagged and defined.family is Family.BINARY and parse_type(column.type).family is Family.TEXT
+    return defined.family is Family.BINARY and sent is Family.TEXT and (partitioned or unflagged)
 
 
 def _same_kind(column: Column, defined: MysqlType, *, signs: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ticdc_lakehouse.planning.compatibility import is_plain_bytes, names_key
+from ticdc_lakehouse.planning.compatibility import is_misread, names_key
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.effect import Effect, RowsRemoved
@@ -50,15 +50,19 @@ class MergeRows:
         if not self.table.key:
             return True
         undeclared = any(column.open for column in self.table.columns if column.name in self.table.key)
-        return not undeclared and all(names_key(self.table, group) for group in self.groups)
+        if undeclared or not self.misread.keys().isdisjoint(self.table.key):
+            return False
+        return all(names_key(self.table, group) for group in self.groups)
 
     @property
-    def plain_bytes(self) -> Mapping[str, frozenset[str]]:
-        """Binary columns whose values some rows carry as texts, each with the types that those rows declare."""
+    def misread(self) -> Mapping[str, frozenset[str]]:
+        """Columns of which some rows carry bytes as texts, or texts as bytes, each with the types that those rows
+        declare."""
         types = {column.name: column.type for column in self.table.columns}
+        partitioned = self.table.partitioning is not None
         sent = {column for group in self.groups for column in group.columns if column.name in types}
-        plain = [column for column in sent if is_plain_bytes(column, types[column.name])]
-        return {each.name: frozenset(c.type for c in plain if c.name == each.name) for each in plain}
+        misread = [column for column in sent if is_misread(column, types[column.name], partitioned=partitioned)]
+        return {each.name: frozenset(c.type for c in misread if c.name == each.name) for each in misread}
 
     @property
     def has_cut_rows(self) -> bool:

@@ -39,3 +39,40 @@ _PART = f"""lower(CASE
     WHEN lower(substr(e, 2, 1)) = 'u' THEN {_utf8_sql(_POINT)}
     ELSE map({", ".join(f"{literal(letter)}, '{byte}'" for letter, byte in _LETTERS.items())})[substr(e, 2, 1)] END)"""
 """The bytes of one of ``_PARTS``, called ``e``."""
+
+
+_CHARACTERS = (
+    "(?:[2-7][0-9a-f])+"
+    "|(?:c[2-9a-f]|d[0-9a-f])[89ab][0-9a-f]"
+    "|(?:e0[ab][0-9a-f]|e[1-9a-cef][89ab][0-9a-f]|ed[89][0-9a-f])[89ab][0-9a-f]"
+    "|(?:f0[9ab][0-9a-f]|f[1-3][89ab][0-9a-f]|f48[0-9a-f])(?:[89ab][0-9a-f]){2}"
+    "|.."
+)
+"""Of bytes in hex: a run of ASCII without control characters, a character of UTF-8, or any other byte."""
+_UNPRINTABLE = (
+    r"[\x{80}-\x{a0}\x{ad}\x{600}-\x{605}\x{61c}\x{6dd}\x{70f}\x{890}-\x{891}\x{8e2}\x{1680}\x{180e}"
+    r"\x{2000}-\x{200f}\x{2028}-\x{202f}\x{205f}-\x{2064}\x{2066}-\x{206f}\x{3000}\x{e000}-\x{f8ff}\x{feff}"
+    r"\x{fff9}-\x{fffb}\x{110bd}\x{110cd}\x{13430}-\x{1343f}\x{1bca0}-\x{1bca3}\x{1d173}-\x{1d17a}\x{e0001}"
+    r"\x{e0020}-\x{e007f}\x{f0000}-\x{ffffd}\x{100000}-\x{10fffd}]"
+)
+"""The code points above ASCII that Unicode assigns and Go escapes: spaces, separators, control and private ones."""
+
+
+def quoted_sql(digits: str) -> str:
+    r"""SQL of the text in which Go's strconv.Quote has quoted bytes, without its outer quotes; ``digits`` is SQL of the
+    bytes in hex. Code points that Unicode has not assigned stand for themselves."""
+    parts = f"regexp_extract_all({digits}, {literal(_CHARACTERS)}, 0)"
+    return f"array_join(transform({parts}, e -> {_QUOTED_PART}), '')"
+
+
+_TEXT = "CAST(unhex(e) AS STRING)"
+_NUMBER = f"lower(hex(encode({_TEXT}, 'UTF-32')))"
+_OF_BYTE = ", ".join(f"'{byte}', {literal(letter)}" for letter, byte in _LETTERS.items())
+_ASCII = rf"""replace(replace(replace({_TEXT}, '\\', '\\\\'), '"', '\\"'), char(127), '\\x7f')"""
+_QUOTED_PART = f"""CASE
+    WHEN e RLIKE '^[2-7]' THEN {_ASCII}
+    WHEN length(e) = 2 THEN concat('\\\\', coalesce(map({_OF_BYTE})[e], concat('x', e)))
+    WHEN {_TEXT} NOT RLIKE {literal(_UNPRINTABLE)} THEN {_TEXT}
+    WHEN {_NUMBER} LIKE '0000%' THEN concat('\\\\u', right({_NUMBER}, 4))
+    ELSE concat('\\\\U', {_NUMBER}) END"""
+"""The text of one of ``_CHARACTERS``, called ``e``."""

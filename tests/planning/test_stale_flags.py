@@ -1,0 +1,181 @@
+"""Partitioned tables of Open Protocol: columns with the flags of others that had their names (wire.md 8.4)."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from one_table import NAME, STATE, block_reason, ddl, definition, plan, planning_input
+from planned_rows import as_defined
+from test_recorded_rows import OF_DDLS, assert_rows
+
+from ticdc_codec.event import RowChange, events_of
+from ticdc_codec.open_protocol.frame import VERSION, framed, texts_of
+from ticdc_codec.open_protocol.value import quoted
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
+from ticdc_lakehouse.planning.window import RowGroup
+from ticdc_lakehouse.planning.window_plan import TablePlan
+from ticdc_testkit.recorded_streams import RecordedStream
+
+OPEN = GoldConfig(feed="f", time_zone="UTC", flags_may_be_stale=True)
+PARTITIONED = "PARTITION BY HASH (id) PARTITIONS 2"
+BINARY, NULLABLE = 1, 64
+ID = {"t": 8, "h": True, "f": 11, "v": 1}
+TEXTS = [
+    "12", "", "\\", "C:\\dir", "a\\nb", "a\\\\b", "say \"hi\"", "two\nlines", "naïve 😀", "no\u00a0break", "\\u00e9",
+    "\\u00a0", "\\u00ad é", "\\x41", "\\xff", "\\x07", "\\xc3\\xa9", "\u200b", "\0", "\x7f", "\\x7f", "c3a9",
+    "\\ud800", "\\U0001f600", "\U0001fae8 \\t",
+]  # fmt: skip
+BYTES = [b"", b"ab", b"\0\xff", b"\\", b"C:\\dir", b'\n"', "é\u00a0\u200b".encode(), bytes(range(256)), b"\xc3", b"00"]
+
+
+def row(commit_ts: int, cell: dict[str, Any], *, partition: bool = True) -> RowChange:
+    """A row that the decoder of Open Protocol makes of ``cell`` in column v."""
+    head = {"ts": commit_ts, "scm": "d", "tbl": "t", "t": 1} | ({"ptn": 7} if partition else {})
+    texts = [json.dumps(part, ensure_ascii=False).encode() for part in (head, {"u": {"id": ID, "v": cell}})]
+    batch = Decoder("open_protocol", sink_options("open_protocol", {})).decode(
+        [VERSION + framed(texts[:1])], [framed(texts[1:])]
+    )
+    ((_, event),) = events_of(batch)
+    assert isinstance(event, RowChange), event
+    return event
+
+
+def group(change: RowChange) -> RowGroup:
+    at = change.commit_ts or 0
+    return RowGroup(
+        name=NAME, columns=change.columns, whole=True, handle_only=False, keyed=True, first=at, last=at, rows=1
+    )
+
+
+def planned(kind: str, alter: str, *rows: RowChange, partitioning: str = PARTITIONED) -> TablePlan:
+    """The plan of a table that had a column v of this kind and is altered at 14."""
+    known = definition(sql=f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, v {kind}) {partitioning}")
+    groups = map(group, rows)
+    return plan(planning_input(*groups, ddls=(ddl(14, alter),), known=known, state=STATE, config=OPEN))
+
+
+def value(kind: str, data: str | bytes, flags: int) -> dict[str, Any]:
+    """The cell that ticdc writes of a value: it goes by the column, and the flags may be another's."""
+    data_bytes = data.encode() if isinstance(data, str) else data
+    name = kind.partition("(")[0].lower()
+    if name in ("text", "blob"):
+        return {"t": 252, "f": flags, "v": base64.b64encode(data_bytes).decode()}
+    text = data if isinstance(data, str) else quoted(data)
+    return {"t": 254 if name in ("char", "binary") else 15, "f": flags, "v": text}
+
+
+NUMBER = {"t": 3, "f": BINARY | NULLABLE, "v": 12}
+MOMENT = {"t": 12, "f": BINARY | NULLABLE, "v": "2024-01-01 00:00:00"}
+MODIFIED = [
+    ("INT", NUMBER, "VARCHAR(40)"),
+    ("INT", NUMBER, "CHAR(40)"),
+    ("DATETIME", MOMENT, "TEXT"),
+    ("VARBINARY(40)", value("VARBINARY", b"\0", 65), "VARCHAR(40)"),
+    ("BLOB", value("BLOB", b"\xff", 65), "TEXT"),
+    ("VARCHAR(40)", value("VARCHAR", "a", 64), "VARBINARY(300)"),
+    ("CHAR(40)", value("CHAR", "a", 64), "BINARY(255)"),
+    ("TEXT", value("TEXT", "a", 64), "BLOB"),
+]
+
+
+@pytest.mark.parametrize(("before", "old", "after"), MODIFIED)
+def test_a_column_that_keeps_the_flags_of_its_former_type_has_its_values(
+    before: str, old: dict[str, Any], after: str
+) -> None:
+    values: list[str | bytes] = [*(BYTES if "B" in after else TEXTS)]
+    rows = [row(16, value(after, data, old["f"])) for data in values]
+    made = planned(before, f"ALTER TABLE t MODIFY COLUMN v {after}", row(12, old), *rows)
+    merge = made.steps[-1]
+    assert block_reason(made) is None
+    assert [type(step) for step in made.steps] == [MergeRows, AlterRows, MergeRows]
+    assert isinstance(merge, MergeRows)
+    assert merge.misread.keys() == {"v"}
+    found = [(as_defined(merge.table, change).after or {})["v"] for change in rows]
+    assert found == [data if isinstance(data, str) else data.hex() for data in values]
+
+
+@pytest.mark.parametrize(("kind", "data", "flags"), [("VARCHAR(40)", "\\n", 64), ("VARBINARY(40)", b"\n", 65)])
+def test_right_flags_of_a_partition_need_no_definition(kind: str, data: str | bytes, flags: int) -> None:
+    change = row(16, value(kind, data, flags))
+    made = planned(kind, "ALTER TABLE t ADD INDEX (v)", change)
+    assert isinstance(made.steps[0], MergeRows)
+    assert (block_reason(made), made.steps[0].misread, made.steps[0].wire_keys) == (None, {}, True)
+    assert (change.after or {})["v"] == ("\\n" if isinstance(data, str) else "0a")
+    assert change.columns[1].defect is None
+
+
+def test_a_key_with_stale_flags_is_made_from_the_definition() -> None:
+    key = row(16, value("VARCHAR", "a\\nb", 65) | {"h": True})
+    known = definition(sql=f"CREATE TABLE d.t (id BIGINT, v VARCHAR(40), PRIMARY KEY (id, v)) {PARTITIONED}")
+    made = plan(planning_input(group(key), known=known, state=STATE, config=OPEN))
+    (merge,) = made.steps
+    assert isinstance(merge, MergeRows)
+    assert (block_reason(made), merge.misread, merge.wire_keys) == (None, {"v": {"varbinary"}}, False)
+
+
+@pytest.mark.parametrize(("kind", "data", "flags"), [("VARCHAR(40)", "a", 65), ("VARBINARY(40)", b"a", 64)])
+def test_flags_of_a_table_without_partitions_count(kind: str, data: str | bytes, flags: int) -> None:
+    change = row(16, value(kind, data, flags), partition=False)
+    made = planned(kind, "ALTER TABLE t ADD INDEX (v)", change, partitioning="")
+    assert "column v is" in (block_reason(made) or "")
+
+
+def test_a_text_under_a_binary_flag_is_refused_without_a_definition() -> None:
+    """The other columns' flags are stale, too."""
+    made = plan(planning_input(group(row(16, value("VARCHAR", "C:\\dir", 65))), config=OPEN))
+    assert "open-flags" in (block_reason(made) or "")
+
+
+NAMES = {"1": "a\\nb", "2": "y", "3": 'C:\\dir "é"'}
+"""Texts in place of the names x, y and z. y is a default of the recorded columns."""
+ENUM = re.compile(r'"t":247,"f":(\d+),"v":(\d|null)')
+
+
+def with_texts_for_enums(stream: RecordedStream, folder: Path) -> RecordedStream:
+    """The stream with a VARCHAR in place of each ENUM. One was added to a partitioned table with the flags of a DOUBLE
+    and a BIGINT UNSIGNED of its name, and renamed to the name of an INT."""
+    folder.mkdir()
+    rewritten = {stream.file: message, "answers.jsonl.gz": answer}
+    for path in stream.folder.iterdir():
+        if path.name in rewritten:
+            with gzip.open(path, "rt") as lines, gzip.open(folder / path.name, "wt", compresslevel=1) as out:
+                out.writelines(json.dumps(rewritten[path.name](json.loads(line))) + "\n" for line in lines)
+        elif path.name == "stream.json":
+            (folder / path.name).write_bytes(path.read_bytes())
+    return replace(stream, folder=folder)
+
+
+def message(line: dict[str, Any]) -> dict[str, Any]:
+    texts = texts_of(base64.b64decode(line["value"]))
+    return line | {"value": base64.b64encode(framed([with_text(text.decode()).encode() for text in texts])).decode()}
+
+
+def with_text(json_text: str) -> str:
+    """An event's JSON, a row's or a DDL's."""
+    renamed = json_text.replace("ENUM('x','y','z')", "VARCHAR(40)")
+    return ENUM.sub(lambda cell: f'"t":15,"f":{cell[1]},"v":{json.dumps(NAMES.get(cell[2]))}', renamed)
+
+
+def answer(line: dict[str, Any]) -> dict[str, Any]:
+    for table in line["tables"].values():
+        for at, column in enumerate(table["columns"]):
+            if column["type"] == "enum('x','y','z')":
+                column["type"] = "varchar(40)"
+                for cells in table["rows"]:
+                    cells[at] = cells[at] and NAMES[str(cells[at]["index"])]
+    return line
+
+
+def test_an_enum_with_stale_flags_of_a_recorded_stream_may_be_a_text(tmp_path: Path) -> None:
+    (stream,) = (stream for stream in OF_DDLS if str(stream) == "ticdc-ddl/open_protocol.jsonl.gz")
+    assert_rows(with_texts_for_enums(stream, tmp_path / "texts"), seed=4)
