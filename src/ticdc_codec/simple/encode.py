@@ -140,7 +140,7 @@ def _table_schema(database: str, table: str, table_id: int, version: int, column
 
 def _column(column: Column) -> ColumnSchema:
     data_type = _data_type(parse_type(column.type))
-    return ColumnSchema(name=column.name, data_type=data_type, nullable=not column.key, default=None)
+    return ColumnSchema(name=column.name, data_type=data_type, nullable=not column.key, default=column.default)
 
 
 def _data_type(kind: MysqlType) -> DataType:
