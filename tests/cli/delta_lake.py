@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from ticdc_lakehouse.gold.state_tables import FORMAT
+
 TIME = pa.timestamp("us", "UTC")
 SCHEMAS = {
     "messages": {"topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": TIME}
@@ -21,7 +23,14 @@ SCHEMAS = {
     | {"commit_time": TIME, "database": pa.string(), "table": pa.string(), "query": pa.string()}
     | {"reason": pa.string(), "detail": pa.string(), "error_offset": pa.int64()},
     "windows": {"feed": pa.string(), "number": pa.int64(), "run": pa.string(), "base": pa.int64(), "tso": pa.int64()}
-    | {"time": TIME, "mode": pa.string(), "from_tso": pa.int64(), "batch": pa.int64(), "published_at": TIME}
+    | {
+        "time": TIME,
+        "mode": pa.string(),
+        "time_zone": pa.string(),
+        "from_tso": pa.int64(),
+        "batch": pa.int64(),
+        "published_at": TIME,
+    }
     | {"row_changes": pa.int64(), "replays_seen": TIME, "format": pa.int32()},
     "table_states": {"feed": pa.string(), "number": pa.int64(), "run": pa.string(), "database": pa.string()}
     | {"table": pa.string(), "dropped_at": pa.int64(), "removed": pa.bool_(), "name": pa.string()}
@@ -38,7 +47,9 @@ NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 
 def write(folder: Path, kind: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """Append rows to the table in a folder; columns that a row does not give are NULL."""
+    """Append rows to the table in a folder; columns that a row does not give are NULL, but for the format."""
     columns = SCHEMAS[kind]
-    table = pa.table({name: pa.array([row.get(name) for row in rows], kind) for name, kind in columns.items()})
+    table = pa.table(
+        {name: pa.array([{"format": FORMAT, **row}.get(name) for row in rows], kind) for name, kind in columns.items()}
+    )
     write_deltalake(str(folder), table, mode="append")
