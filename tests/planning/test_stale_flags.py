@@ -24,6 +24,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan
+from ticdc_lakehouse.policy import Mode
 from ticdc_testkit.recorded_streams import RecordedStream
 
 OPEN = GoldConfig(feed="f", time_zone="UTC", flags_may_be_stale=True)
@@ -121,6 +122,20 @@ def test_a_key_with_stale_flags_is_made_from_the_definition() -> None:
     (merge,) = made.steps
     assert isinstance(merge, MergeRows)
     assert (block_reason(made), merge.misread, merge.wire_keys) == (None, {"v": {"varbinary"}}, False)
+
+
+@pytest.mark.parametrize("batches", [None, (3, 5)])
+def test_rows_that_are_read_again_may_declare_any_type(batches: tuple[int, int] | None) -> None:
+    """A replay reads the other changes of its keys, too, and in mode eventual all rows: of earlier windows."""
+    replayed = replace(group(row(8, value("VARCHAR", "C:\\dir", 65))), replayed=True)
+    known = definition(sql=f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(40)) {PARTITIONED}")
+    config = OPEN if batches is None else replace(OPEN, mode=Mode.EVENTUAL)
+    made = plan(replace(planning_input(replayed, known=known, state=STATE, config=config), batches=batches))
+    (merge,) = made.steps
+    assert isinstance(merge, MergeRows)
+    earlier = row(9, value("VARCHAR", "12", 65))
+    assert earlier.columns[1].type in merge.misread["v"]
+    assert (as_defined(merge.table, earlier).after or {})["v"] == "12"
 
 
 @pytest.mark.parametrize(("kind", "data", "flags"), [("VARCHAR(40)", "a", 65), ("VARBINARY(40)", b"a", 64)])

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ticdc_codec.mysql_type import Family
-from ticdc_lakehouse.planning.compatibility import incompatible
+from ticdc_lakehouse.planning.compatibility import incompatible, misreadable
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.schema.definition import Table
@@ -21,8 +21,6 @@ from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.typed_columns import IMAGE_OPTIONS
 
 _LAYOUT = "from_json(columns, 'ARRAY<STRUCT<name STRING, type STRING>>')"
-_TEXTS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
-_BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _NOT_BASE64 = frozenset({"char", "varchar", "binary", "varbinary"})
 _UNREADABLE = literal("\uffff")
 """SQL: what begins a value that cannot be what its column is. It is no character, and no hex."""
@@ -74,7 +72,7 @@ def as_defined_sql(rows: MergeRows) -> str:
 def view_image_sql(table: Table, image: str) -> str:
     """Returns SQL: an event's image with misread values as the definition of a partitioned table has them; NULL for one
     that its column cannot have."""
-    misread = {column.name: _BYTES if column.type.family is Family.TEXT else _TEXTS for column in table.columns}
+    misread = misreadable(table.columns, partitioned=True)
     return _image_sql(image, [*_readings(table, misread)], "NULL")
 
 

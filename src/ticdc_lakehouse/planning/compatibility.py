@@ -25,6 +25,8 @@ _BYTES = {
     "bigint": 8,
 }
 """Sizes of MySQL's integer types."""
+_TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+_BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 
 
 def incompatible(detail: str, *ways_out: WayOut) -> StopReason:
@@ -138,6 +140,14 @@ def is_misread(column: Column, defined: MysqlType, *, partitioned: bool) -> bool
         return partitioned and sent is Family.BINARY
     unflagged = column.flags == 0 or writer_defects.OPEN_FLAGS in (column.defect or "").split()
     return defined.family is Family.BINARY and sent is Family.TEXT and (partitioned or unflagged)
+
+
+def misreadable(columns: Iterable[ColumnDefinition], *, partitioned: bool) -> dict[str, frozenset[str]]:
+    """Returns the columns that flags may make another kind of, each with all types that rows may declare then."""
+    types = {Family.BINARY: _TEXT_TYPES}
+    if partitioned:
+        types[Family.TEXT] = _BINARY_TYPES
+    return {column.name: types[column.type.family] for column in columns if column.type.family in types}
 
 
 def _same_kind(column: Column, defined: MysqlType, *, signs: bool) -> bool:

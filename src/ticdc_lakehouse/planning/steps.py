@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ticdc_lakehouse.planning.compatibility import is_misread, names_key
+from ticdc_lakehouse.planning.compatibility import is_misread, misreadable, names_key
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.effect import Effect, RowsRemoved
@@ -61,8 +61,15 @@ class MergeRows:
         types = {column.name: column.type for column in self.table.columns}
         partitioned = self.table.partitioning is not None
         sent = {column for group in self.groups for column in group.columns if column.name in types}
+        if self._reads_again and any(column.flags is not None for column in sent):
+            return misreadable(self.table.columns, partitioned=partitioned)
         misread = [column for column in sent if is_misread(column, types[column.name], partitioned=partitioned)]
         return {each.name: frozenset(c.type for c in misread if c.name == each.name) for each in misread}
+
+    @property
+    def _reads_again(self) -> bool:
+        """True if the step also reads rows of earlier windows, whose types are not among those of the groups."""
+        return self.replayed or (self.batches is not None and self.batches[0] < 0)
 
     @property
     def has_cut_rows(self) -> bool:
