@@ -103,23 +103,30 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     for name in unreadable:
         lake.drop(Layer.LIVE, name)
     lake.remove_abandoned(Layer.LIVE)
-    kept = [each for each in sorted(needed) if lake.exists(Layer.LIVE, live_name(names, each))]
-    for each in kept:
-        _compact(lake, live_name(names, each), given.get(each, {}), days)
+    compacted = 0
+    for each in sorted(needed):
+        if lake.exists(Layer.LIVE, name := live_name(names, each)):
+            _compact(lake, name, given.get(each, {}), days)
+            compacted += 1
     _pin(lake, config, commits.run)
     forget_states(lake, feed, first)
     _compact_shared(lake, feed)
-    return Maintained(feed=feed, since=since, compacted=len(kept), dropped=tuple(unreadable))
+    return Maintained(feed=feed, since=since, compacted=compacted, dropped=tuple(unreadable))
 
 
 def _restore(commits: Commits, state: TableState) -> None:
     """Puts a live table back to its published version. What a dead run wrote since goes first: VACUUM may delete the
     files that it replaced, which a blocked table shows for long."""
-    if state.version < 0:
+    if not _has_its_name(commits.lake, state):
         return
     _, unpublished = commits_since(commits.lake, state.lake_name, state.version)
     if unpublished and is_abandoned(commits.lake, unpublished[-1].timestamp):
         restore(commits.at(state.applied_tso), state.lake_name, state.version)
+
+
+def _has_its_name(lake: Lake, state: TableState) -> bool:
+    """True if a table is in place under its published name: gold may be renaming it, or have renamed it since."""
+    return state.version >= 0 and id_of(lake, state.lake_name) == state.stable_id
 
 
 def _compact(lake: Lake, name: str, properties: Mapping[str, str], days: int) -> None:
@@ -173,7 +180,7 @@ def _pin(lake: Lake, config: GoldConfig, run: str) -> None:
 def _newest_with_its_rows(lake: Lake, state: TableState, run: str) -> int:
     """Returns the newest version of a live table if it has the rows of the published one, else the published one: a run
     of gold is at work, or a dead one was. ``run`` is that of maintenance, which may have put the table back."""
-    if state.version < 0 or id_of(lake, state.lake_name) != state.stable_id:
+    if not _has_its_name(lake, state):
         return state.version
     newest, commits = commits_since(lake, state.lake_name, state.version)
     same = not commits or (commits[-1].run, commits[-1].restored_to) == (run, state.version)
