@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.bronze.lost_messages import loss_of
 
 LOST = """Some data may have been lost because they are not available in Kafka any more;
@@ -58,3 +60,13 @@ def test_error_class_without_its_text(name: str, begins: str) -> None:
 
 def test_other_errors_lose_nothing() -> None:
     assert loss_of("[STREAM_FAILED] Timed out waiting for a node assignment", "/c/bronze_f") is None
+
+
+@pytest.mark.parametrize(("pattern", "refused"), [("crm_[a-z]+", True), ("crm_[a-z&&[^x]].*", False)])
+def test_patterns_that_java_reads_otherwise_are_left_to_spark(pattern: str, refused: bool) -> None:
+    source = landing.KafkaSource(feed="f", kafka_options={"subscribePattern": pattern})
+    if not refused:
+        landing._refuse_removed(source, {"crm_a1"})
+        return
+    with pytest.raises(ConfigError, match=r"kafka\.topic_pattern no longer matches what bronze has read: crm_a1"):
+        landing._refuse_removed(source, {"crm_a1"})

@@ -69,6 +69,13 @@ def test_a_checkpoint_that_lacks_batches_of_the_tables_is_an_older_copy(tmp_path
     ):
         refuse_older(9)
     assert refuse_older(None) == [("q", 8)]
+
+    def planned_meanwhile(_query: str, _last: int) -> int:
+        plan(tmp_path, 9, 6)
+        return 9
+
+    stream_checkpoint.refuse_older("feed f: silver", str(tmp_path), planned_meanwhile, "")  # by another run
+    (tmp_path / "offsets" / "9").unlink()
     stream_checkpoint.leave(str(tmp_path))
     assert refuse_older(None) == [], "as this process left it"
     (tmp_path / "offsets" / "8").unlink()
