@@ -325,6 +325,7 @@ def _watermarks_before(
     if not messages:
         return {}
     places = ", ".join(f"({literal(each.topic)}, {each.partition}, {each.offset})" for each in messages)
+    partitions = sorted({f"(topic = {literal(each.topic)} AND partition = {each.partition})" for each in messages})
     # A running maximum by offset over watermarks and messages, which have no commit_ts; it excludes a watermark at the
     # message's own offset.
     rows = lake.rows(f"""
@@ -333,7 +334,7 @@ def _watermarks_before(
                    max(commit_ts) OVER (PARTITION BY topic, partition ORDER BY offset, commit_ts NULLS FIRST) AS tso
             FROM (
                 SELECT topic, partition, offset, commit_ts FROM {events_table.full_name(lake, feed)}
-                WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {since}
+                WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {since} AND ({" OR ".join(partitions)})
                 UNION ALL
                 SELECT topic, partition, offset, CAST(NULL AS BIGINT) AS commit_ts
                 FROM (VALUES {places}) AS messages (topic, partition, offset)) AS placed) AS running
