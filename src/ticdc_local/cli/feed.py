@@ -16,6 +16,7 @@ from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS, Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.windows import check_filter
 from ticdc_lakehouse.planning.planning_input import left_out
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.silver.first_messages import events_in
@@ -116,7 +117,9 @@ def _mode(protocol: str, given: Mapping[str, str]) -> Mode:
 def _check(options: argparse.Namespace) -> int:
     feed = feed_named(options, options.name)
     print(f"{feed.name}: the file is right: {spelling(feed.protocol)}, mode {feed.gold.mode}")
-    for name in left_out(gold_config_of(feed), published(DeltaReader(lake_root(options)), feed.name)):
+    current = published(DeltaReader(lake_root(options)), feed.name)
+    check_filter(gold_config_of(feed), current)
+    for name in left_out(gold_config_of(feed), current):
         print(f"{feed.name}: table {name}: {LEFT_OUT}")
     with progress("asking the brokers"):
         sample = read_sample(feed, Secrets().get)
