@@ -24,7 +24,7 @@ from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.overrides import OverrideAction, override
 from ticdc_lakehouse.gold.state import published_zone
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
-from ticdc_lakehouse.gold.time_zones import check_published_zone, check_time_zones
+from ticdc_lakehouse.gold.time_zones import check_time_zones, check_zone
 from ticdc_lakehouse.gold.windows import Applied, apply
 from ticdc_lakehouse.log import configure_unless_done, timed
 from ticdc_lakehouse.ops import alarm, retention, status
@@ -37,7 +37,8 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.run_lock import exclusive_run
 from ticdc_lakehouse.silver import external_schemas, quarantine
-from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode
+from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode, stream
+from ticdc_lakehouse.silver.decoding_zone import note_zone, noted_zone
 from ticdc_lakehouse.silver.first_messages import check_protocol
 from ticdc_lakehouse.silver.quarantine import Replayed, positions_of
 from ticdc_lakehouse.tidb.session import DSN_FORM, Address, Secret, Snapshot, SnapshotAt, address_of
@@ -117,11 +118,20 @@ class Run:
 
     def _decode(self) -> Decoded:
         check_protocol(self.lake, self.decoding)
-        if protocol_named(self.feed.protocol).sends_instants:
-            check_published_zone(self.gold_config, published_zone(self.lake, self.feed.name))
+        self._check_zone()
         if self._has_external_schemas:
             return external_schemas.decode(self.lake, self.decoding)
         return decode(self.lake, self.decoding, continuous=self.continuous)
+
+    def _check_zone(self) -> None:
+        """Raises ConfigError if silver wrote texts of instants in another zone than the feed has now."""
+        if not protocol_named(self.feed.protocol).sends_instants:
+            return
+        checkpoint = stream(self.lake, self.feed.name)
+        noted = noted_zone(checkpoint)
+        check_zone(self.gold_config, noted or published_zone(self.lake, self.feed.name))
+        if noted is None:
+            note_zone(checkpoint, self.gold_config.time_zone)
 
     def gold(self, known: Published | None = None) -> Applied:
         """Applies what is complete. ``known`` is the state that this process published last (`Applied.state`), if no
@@ -178,6 +188,7 @@ class Run:
         """
         chosen = positions_of(messages)
         status.create_feed(self.lake, self.feed.name)
+        self._check_zone()
         with timed("ops", "replayed", feed=self.feed.name) as fields:
             replayed = quarantine.replay(self.lake, self.decoding, chosen)
             fields |= {"decoded": replayed.decoded, "still_open": replayed.still_open}

@@ -72,7 +72,7 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Zone,
         Meta(
             description="Time zone of the TiCDC server (`cdc server --tz`). No message carries it, and TIMESTAMP "
-            "values and keys depend on it. Once gold has published, another zone is refused: use a new feed."
+            "values and keys depend on it. Once the feed was read, another zone is refused: use a new feed."
         ),
     ]
     options: Annotated[

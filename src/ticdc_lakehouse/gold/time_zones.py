@@ -25,11 +25,11 @@ def check_time_zones(lake: Reader, config: GoldConfig, of_export: str | None = N
             )
 
 
-def check_published_zone(config: GoldConfig, published: str | None) -> None:
-    """Raises ConfigError if gold was published with another ``time_zone`` than the feed has now: its TIMESTAMPs would
-    be read in two ways, and one row get two keys. None: nothing is published, or the lake does not say."""
-    if published not in (None, config.time_zone):
+def check_zone(config: GoldConfig, former: str | None) -> None:
+    """Raises ConfigError if silver or gold read the feed with another ``time_zone`` than it has now: TIMESTAMPs would
+    be read in two ways, and one row get two keys. None: neither did, or the lake does not say."""
+    if former not in (None, config.time_zone):
         raise ConfigError(
-            f"feed {config.feed}: time_zone: gold was published with {published}, in which its TIMESTAMPs and keys "
-            f"were read: put {published} back, or use a new feed name for {config.time_zone}"
+            f"feed {config.feed}: time_zone: the feed was read with {former}, in which its TIMESTAMPs and keys are: "
+            f"put {former} back, or use a new feed name for {config.time_zone}"
         )

@@ -31,7 +31,7 @@ from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.publication import publish
 from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.staging import staged
-from ticdc_lakehouse.gold.time_zones import check_published_zone
+from ticdc_lakehouse.gold.time_zones import check_zone
 from ticdc_lakehouse.gold.watermark import Completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
 from ticdc_lakehouse.log import log, warn
@@ -233,8 +233,8 @@ def _state_and_completeness(
         complete = _completeness(lake, config, known, until_tso) if known.number else None
         before = asked.result()
     _check_mode(config, before)
-    check_published_zone(config, before.time_zone)
-    _check_filter(config, before)
+    check_zone(config, before.time_zone)
+    check_filter(config, before)
     check_schemas(config, before)
     if complete is None or before is not known:
         complete = _completeness(lake, config, before, until_tso)
@@ -249,7 +249,7 @@ def _check_mode(config: GoldConfig, before: Published) -> None:
         )
 
 
-def _check_filter(config: GoldConfig, before: Published) -> None:
+def check_filter(config: GoldConfig, before: Published) -> None:
     """Raises ConfigError if the feed's filter leaves out all that was published: a wrong pattern, as likely as not."""
     if before.tables and not any(config.matches(*name) for name in before.tables):
         raise ConfigError(

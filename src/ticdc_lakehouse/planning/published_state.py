@@ -74,8 +74,9 @@ class Published:
 
     tso: int = 0
     mode: Mode = Mode.WATERMARKS
-    time_zone: str | None = None
-    """The feed's ``time_zone``, in which TIMESTAMPs and keys were read; None if the lake does not say."""
+    time_zone: str | None = field(default=None, compare=False)
+    """The feed's ``time_zone``, in which TIMESTAMPs and keys were read; None in a lake of a build that did not keep it,
+    which alone is no reason to publish."""
     batch: int = -1
     replays_seen: datetime | None = None
     tables: dict[TableName, TableState] = field(default_factory=dict)

@@ -1,0 +1,20 @@
+"""The time zone in which silver wrote the texts of instants: a file beside the checkpoint of silver's stream."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ticdc_lakehouse import stream_checkpoint
+
+_FILE = "time_zone"
+
+
+def noted_zone(checkpoint: str) -> str | None:
+    """Returns the zone; None before silver's first run, and after the checkpoint was lost."""
+    path = Path(checkpoint) / _FILE
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def note_zone(checkpoint: str, zone: str) -> None:
+    """Notes the zone for good."""
+    stream_checkpoint.write_beside(checkpoint, _FILE, zone)
