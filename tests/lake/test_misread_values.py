@@ -23,6 +23,7 @@ from ticdc_lakehouse.gold.learned_defaults import _shown_sql
 from ticdc_lakehouse.gold.misread_values import as_defined_sql, value_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
+from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.sql.go_quoted import quoted_sql, unquoted_sql
 from ticdc_lakehouse.sql.text import literal
@@ -137,20 +138,16 @@ def test_a_text_that_is_not_quoted_is_no_bytes(spark: SparkSession, text: str) -
         unquoted(text)
 
 
+def row_group(table: Table, *columns: Column) -> RowGroup:
+    """A row with these columns beside its id."""
+    listed = (Column(name="id", type="bigint", key=True), *columns)
+    return RowGroup(name=table.name, columns=listed, whole=True, handle_only=False, keyed=True, first=1, last=1, rows=1)
+
+
 def test_a_value_is_bytes_in_hex_also_where_a_default_is_learned_from_it(spark: SparkSession) -> None:
     (table,) = tables_from_sql("CREATE TABLE t (id BIGINT PRIMARY KEY, b VARBINARY(20))", "d")
     plain = Column(name="b", type="varchar", defect=OPEN_FLAGS)
-    group = RowGroup(
-        name=table.name,
-        columns=(Column(name="id", type="bigint", key=True), plain),
-        whole=True,
-        handle_only=False,
-        keyed=True,
-        first=1,
-        last=1,
-        rows=3,
-    )
-    rows = MergeRows(table=table, after=0, through=1, groups=(group,))
+    rows = MergeRows(table=table, after=0, through=1, groups=(row_group(table, plain),))
     declared = {kind: json.dumps([{"name": "b", "type": kind}]) for kind in ("varchar", "varbinary")}
     events = [("varchar", r"é\xff"), ("varchar", "a\\"), ("varbinary", "c3a9"), ("varchar", None)]
     listed = ", ".join(f"({literal(declared[kind])}, {literal(v) if v else 'NULL'})" for kind, v in events)
@@ -167,19 +164,7 @@ def test_an_image_has_its_values_as_the_definition_has_them(spark: SparkSession)
         dict(zip("bvl", kinds, strict=True))
         for kinds in (("varchar", "varbinary", "blob"), ("varbinary", "varchar", "text"))
     ]
-    groups = [
-        RowGroup(
-            name=table.name,
-            columns=(Column(name="id", type="bigint", key=True), *(Column(name=n, type=t) for n, t in layout.items())),
-            whole=True,
-            handle_only=False,
-            keyed=True,
-            first=1,
-            last=1,
-            rows=1,
-        )
-        for layout in layouts
-    ]
+    groups = [row_group(table, *(Column(name=n, type=t) for n, t in layout.items())) for layout in layouts]
     rows = MergeRows(table=table, after=0, through=1, groups=tuple(groups))
     assert rows.misread == {"b": {"varchar"}, "v": {"varbinary"}, "l": {"blob"}}
     stale, right = ([{"name": n, "type": t} for n, t in layout.items()] for layout in layouts)

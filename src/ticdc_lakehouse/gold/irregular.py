@@ -46,16 +46,22 @@ def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, Ta
 
 def _counted(config: GoldConfig, table: Table) -> list[str]:
     """Returns the columns that may have such values and show NULL then."""
-    as_text = _as_text(config, table)
+    as_text = dates_as_text(config, table)
     return [c.name for c in typed_columns(table) if c.may_be_outdated or (c.has_dates and not as_text)]
 
 
 def _layer(config: GoldConfig, table: Table) -> Layer:
     """Returns where a table has the exact texts: a view has them only beside dates."""
-    return analysts_layer(config) if has_dates(table) and not _as_text(config, table) else Layer.LIVE
+    return analysts_layer(config) if is_shown(config, table) else Layer.LIVE
 
 
-def _as_text(config: GoldConfig, table: Table) -> bool:
+def is_shown(config: GoldConfig, table: Table) -> bool:
+    """True if a table's views have the exact texts of irregular values beside the NULLs."""
+    return has_dates(table) and not dates_as_text(config, table)
+
+
+def dates_as_text(config: GoldConfig, table: Table) -> bool:
+    """True if a table's views show dates as MySQL's texts."""
     return config.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
 
 

@@ -26,7 +26,6 @@ from ticdc_lakehouse.sql.text import commented_sql, is_table_sql, literal, quote
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     TypedColumn,
-    has_dates,
     image_sql,
     irregular_sql,
     irregular_texts_sql,
@@ -61,9 +60,9 @@ def gold_view(
     ``live`` is the name that the live table has for the moment, if it is not the published one yet."""
     if config.views is Views.NONE:
         return
-    as_text = _dates_as_text(config, table)
+    as_text = irregular.dates_as_text(config, table)
     columns = [_shown(column, config.time_zone, as_text=as_text) for column in typed_columns(table)]
-    if has_dates(table) and not as_text:
+    if irregular.is_shown(config, table):
         columns.append(IRREGULAR)
     source = lake.table(Layer.LIVE, live or state.lake_name)
     comment = f"TiDB table {table.database}.{table.table} {_SHOWN[config.mode]}"
@@ -72,10 +71,6 @@ def gold_view(
     present = "" if config.mode is Mode.WATERMARKS else f" WHERE NOT {DELETED}"
     query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
     lake.keep_view(Layer.GOLD, state.lake_name, query, comment=comment, same_comment=same_comment)
-
-
-def _dates_as_text(config: GoldConfig, table: Table) -> bool:
-    return config.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
 
 
 def _shown(column: TypedColumn, time_zone: str, *, as_text: bool) -> str:
@@ -111,7 +106,7 @@ def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None
 
 def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
     """Returns what the view of a table's changes selects, each with its comment."""
-    typed, as_text = typed_columns(table), _dates_as_text(config, table)
+    typed, as_text = typed_columns(table), irregular.dates_as_text(config, table)
     images = (
         [whole_text_sql(c.definition, text_of(c.name), config.time_zone) for c in typed]
         for text_of in (_text_after, _text_before)
@@ -124,10 +119,10 @@ def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
     taken = {spark_names(c.name)[0] for c in typed}
     about = [f"{name} AS {_free(name, taken)}" for name in _ABOUT]
     before = f"{commented_sql(row_before, '_before', f'STRUCT<{fields}>', _BEFORE)} AS {_free('_before', taken)}"
-    if not has_dates(table) or as_text:
+    if not irregular.is_shown(config, table):
         return [*about, *shown, before]
-    irregular = commented_sql(irregular_sql(irregular_texts), IRREGULAR, *OWN_COLUMNS[IRREGULAR])
-    return [*about, *shown, before, f"{irregular} AS {_free(IRREGULAR, taken)}"]
+    exact = commented_sql(irregular_sql(irregular_texts), IRREGULAR, *OWN_COLUMNS[IRREGULAR])
+    return [*about, *shown, before, f"{exact} AS {_free(IRREGULAR, taken)}"]
 
 
 def _text_after(column: str) -> str:
