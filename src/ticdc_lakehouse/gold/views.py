@@ -37,8 +37,6 @@ from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 
 _ABOUT = ("commit_ts", "commit_time", "op", "handle_only", "topic", "partition", "offset", "index")
 _BEFORE = "the row before an update or delete, where the wire has it; else NULL. Only its key if handle_only"
-_SENT_BEFORE = "CASE WHEN op = 'update' AND NOT coalesce(handle_only, false) THEN json_object_keys(before) END"
-"""Columns in the image before an update: it has only those that changed under ``only-output-updated-columns``."""
 _SHOWN = {
     Mode.WATERMARKS: "at the published watermark",
     Mode.EVENTUAL: "as far as its changes have arrived (gold mode eventual: not one point in time for all rows)",
@@ -92,14 +90,15 @@ def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None
     Changes from before an ALTER TABLE are read by today's definition, which may give them other values, and names that
     changed places mix two columns or tables; `ops.definitions` has the definitions of then."""
     events = events_table.full_name(lake, config.feed)
-    images = ["coalesce(after, before)", "before"]
+    after, before = "after", "before"
     if config.flags_may_be_stale and table.partitioning is not None:
-        images = [view_image_sql(table, image) for image in images]
-    image, old = (image_sql(table, each) for each in images)
+        after, before = (view_image_sql(table, image) for image in (after, before))
+    image, old = image_sql(table, "coalesce(after, before)"), image_sql(table, _whole_before_sql())
     query = f"""
         SELECT {", ".join(_silver_columns(config, table))}
-        FROM (SELECT *, {image} AS image, {old} AS old, {_SENT_BEFORE} AS sent_before
-              FROM {events} WHERE kind = '{Kind.ROW}' AND {is_table_sql(table.name)})"""
+        FROM (SELECT *, {image} AS image, {old} AS old
+              FROM (SELECT * EXCEPT (after, before), {after} AS after, {before} AS before FROM {events}
+                    WHERE kind = '{Kind.ROW}' AND {is_table_sql(table.name)}))"""
     comment = f"Every change of TiDB table {table.database}.{table.table}, duplicates included"
     lake.keep_view(Layer.SILVER, name, query, comment=comment)
 
@@ -108,8 +107,8 @@ def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
     """Returns what the view of a table's changes selects, each with its comment."""
     typed, as_text = typed_columns(table), irregular.dates_as_text(config, table)
     images = (
-        [whole_text_sql(c.definition, text_of(c.name), config.time_zone) for c in typed]
-        for text_of in (_text_after, _text_before)
+        [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", config.time_zone) for c in typed]
+        for image in ("image", "old")
     )
     (own, irregular_texts), (old, _) = (_read(typed, texts, config.time_zone, as_text=as_text) for texts in images)
     declared = [(c.name, *_declared(c, as_text=as_text)) for c in typed]
@@ -125,14 +124,12 @@ def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
     return [*about, *shown, before, f"{exact} AS {_free(IRREGULAR, taken)}"]
 
 
-def _text_after(column: str) -> str:
-    return f"image.{quoted(column)}"
-
-
-def _text_before(column: str) -> str:
-    """Returns SQL of a column's text before the change: what an update does not send is as it is after it."""
-    is_sent = f"sent_before IS NULL OR array_contains(sent_before, {literal(column)})"
-    return f"CASE WHEN {is_sent} THEN old.{quoted(column)} ELSE image.{quoted(column)} END"
+def _whole_before_sql() -> str:
+    """Returns SQL of the row before a change. Under ``only-output-updated-columns`` an update sends only what changed of
+    it: the rest is as after it. Of two members with one name ``from_json`` takes the last."""
+    merged = "concat(left(after, length(after) - 1), ',', substr(before, 2))"
+    whole = f"CASE WHEN before = '{{}}' THEN after ELSE {merged} END"
+    return f"CASE WHEN op = 'update' AND NOT coalesce(handle_only, false) THEN {whole} ELSE before END"
 
 
 def _read(
