@@ -154,6 +154,7 @@ def test_ddl_text_is_read_as_its_statement(query: str, expected: Statement) -> N
         "ALTER TABLE t /*T![ttl] REMOVE TTL */",
         "ALTER TABLE t /*T![placement] PLACEMENT POLICY=`p` */",
         "ALTER TABLE t SET TIFLASH REPLICA 2 LOCATION LABELS 'a', 'b'",
+        "ALTER TABLE t ORDER BY `b`, `a` DESC",
         "ALTER TABLE t CACHE",
         "ALTER TABLE t NOCACHE, AUTO_ID_CACHE 5, SHARD_ROW_ID_BITS = 4, FORCE AUTO_RANDOM_BASE = 7",
         "ALTER TABLE t ADD STATS_EXTENDED s CORRELATION(a, b)",
@@ -205,6 +206,10 @@ RANGE = Partitioning(
         ("DROP COLUMN `a`, DROP b CASCADE", (DropColumn(name="a"), DropColumn(name="b"))),
         ("DROP COLUMN IF EXISTS a", (DropColumn(name="a", lenient=True),)),
         ("RENAME COLUMN a TO `b c`", (RenameColumn(old="a", new="b c"),)),
+        (
+            "DROP COLUMN `x`, ORDER BY `b` DESC,`a`, RENAME COLUMN p TO q",
+            (DropColumn(name="x"), RenameColumn(old="p", new="q")),
+        ),
         ("DROP COLUMN t.a, DROP d.`t`.b", (DropColumn(name="a"), DropColumn(name="b"))),
         ("ADD PRIMARY KEY (`t`.`a`, d.t.b(3))", (AddKey(primary=True, index=None, columns=("a", "b")),)),
         ("RENAME INDEX a TO b, RENAME KEY c TO d", (RenameKey(old="a", new="b"), RenameKey(old="c", new="d"))),
