@@ -7,6 +7,7 @@ looked for where a table must not have any.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.merge import changes_sql
@@ -18,6 +19,7 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, has_dates, image_sql, typed_columns
 from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
@@ -31,28 +33,37 @@ _COLUMNS = """
 _NONE = "SELECT '' AS database, '' AS table, '' AS column, 0L AS rows WHERE false"
 
 
-def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> None:
-    """Creates or replaces the feed's view over these tables: what analysts read of a table with dates, else the live
-    table. Dates that are shown as texts are not counted."""
-    counts = [
-        _count_sql(table, lake.table(_layer(config, table), state.lake_name), columns)
+class Counted(NamedTuple):
+    """Columns of one table that the view counts."""
+
+    table: TableName
+    layer: Layer
+    """Where the table has the exact texts: what analysts read of it has them only beside dates."""
+    lake_name: str
+    columns: tuple[str, ...]
+
+
+def counted(config: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> list[Counted]:
+    """Returns what the feed's view counts of these tables. Dates that are shown as texts are not counted."""
+    return [
+        Counted(table.name, analysts_layer(config) if is_shown(config, table) else Layer.LIVE, state.lake_name, columns)
         for table, state in tables
-        if state.version >= 0 and (columns := _counted(config, table))
+        if state.version >= 0 and (columns := _columns(config, table))
     ]
+
+
+def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> None:
+    """Creates or replaces the feed's view over these tables. Spark resolves each that is counted, so gold does so only
+    where a window changes what is `counted`."""
     comment = f"Values of changefeed {config.feed} that their columns' types cannot hold: exact in {IRREGULAR}"
-    query = " UNION ALL ".join(counts) or _NONE
+    query = " UNION ALL ".join(_count_sql(lake, each) for each in counted(config, tables)) or _NONE
     lake.view(Layer.OPS, f"{config.feed}_irregular", _COLUMNS, query, comment=comment)
 
 
-def _counted(config: GoldConfig, table: Table) -> list[str]:
+def _columns(config: GoldConfig, table: Table) -> tuple[str, ...]:
     """Returns the columns that may have such values and show NULL then."""
     as_text = dates_as_text(config, table)
-    return [c.name for c in typed_columns(table) if c.may_be_outdated or (c.has_dates and not as_text)]
-
-
-def _layer(config: GoldConfig, table: Table) -> Layer:
-    """Returns where a table has the exact texts: a view has them only beside dates."""
-    return analysts_layer(config) if is_shown(config, table) else Layer.LIVE
+    return tuple(c.name for c in typed_columns(table) if c.may_be_outdated or (c.has_dates and not as_text))
 
 
 def is_shown(config: GoldConfig, table: Table) -> bool:
@@ -65,10 +76,11 @@ def dates_as_text(config: GoldConfig, table: Table) -> bool:
     return config.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
 
 
-def _count_sql(table: Table, source: str, columns: Iterable[str]) -> str:
-    return f"""SELECT {literal(table.database)} AS database, {literal(table.table)} AS table, column, count(*) AS rows
-        FROM (SELECT explode(map_keys({IRREGULAR})) AS column FROM {source})
-        WHERE column IN ({", ".join(map(literal, columns))})
+def _count_sql(lake: Lake, of: Counted) -> str:
+    database, table = map(literal, of.table)
+    return f"""SELECT {database} AS database, {table} AS table, column, count(*) AS rows
+        FROM (SELECT explode(map_keys({IRREGULAR})) AS column FROM {lake.table(of.layer, of.lake_name)})
+        WHERE column IN ({", ".join(map(literal, of.columns))})
         GROUP BY column"""
 
 

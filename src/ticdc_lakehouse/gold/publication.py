@@ -13,6 +13,7 @@ from ticdc_lakehouse.gold.live_table import live_name, live_names
 from ticdc_lakehouse.log import log
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.schema.definition import Table
 
 _VIEWS_AT_ONCE = 4
 """Views that are renewed at the same time: each waits for the catalog more than it works."""
@@ -38,13 +39,13 @@ def publish(
         views.mark_stale(lake, config.feed)
     after = state.commit_window(lake, config.feed, before, planned, new_definitions, row_changes)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=planned.tso, row_changes=row_changes)
-    tables = [(o.definition.table.named(o.name), o.state) for o in shown if o.definition]
+    tables = _defined(shown)
     views.take_names(lake, config, lake.leave_names(Layer.LIVE, renames), tables)
     with ThreadPoolExecutor(_VIEWS_AT_ONCE) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     views.update_comments(lake, config, {*renames.values(), *_moved(before, shown)}, tables)
-    if gone or any(o.new_definitions or o.name not in before.tables for o in kept):
-        irregular.create_view(lake, config, ((o.definition.table.named(o.name), o.state) for o in kept if o.definition))
+    if before.number == 0 or _counts_change(config, before, kept):
+        irregular.create_view(lake, config, _defined(kept))
     views.drop(lake, gone)
     if changes:
         views.mark_current(lake, config, planned.tables)
@@ -79,6 +80,23 @@ def _moved(before: Published, outcomes: Iterable[TableOutcome]) -> set[str]:
     """Returns the names of the live tables that TiDB renamed, also those that ``gold.name`` calls as before."""
     former = {table.stable_id: name for name, table in before.tables.items()}
     return {o.state.lake_name for o in outcomes if former.get(o.state.stable_id, o.name) != o.name}
+
+
+def _defined(outcomes: Iterable[TableOutcome]) -> list[tuple[Table, TableState]]:
+    return [(o.definition.table.named(o.name), o.state) for o in outcomes if o.definition]
+
+
+def _counts_change(config: GoldConfig, before: Published, kept: Iterable[TableOutcome]) -> bool:
+    """True if the view of irregular values must count other columns or tables than before the window."""
+    after = {outcome.name: outcome for outcome in kept}
+    changed = {name for name, o in after.items() if o.new_definitions or name not in before.tables}
+    former = [
+        (before.definitions[state.stable_id].table.named(name), state)
+        for name, state in before.tables.items()
+        if (name in changed or name not in after) and state.stable_id in before.definitions
+    ]
+    current = _defined(after[name] for name in changed)
+    return sorted(irregular.counted(config, former)) != sorted(irregular.counted(config, current))
 
 
 def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: TableOutcome) -> None:

@@ -125,8 +125,8 @@ def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
 
 
 def _whole_before_sql() -> str:
-    """Returns SQL of the row before a change. Under ``only-output-updated-columns`` an update sends only what changed of
-    it: the rest is as after it. Of two members with one name ``from_json`` takes the last."""
+    """Returns SQL of the row before a change. Under ``only-output-updated-columns`` an update sends of it only what
+    changed: the rest is as after it. Of two members with one name ``from_json`` takes the last."""
     merged = "concat(left(after, length(after) - 1), ',', substr(before, 2))"
     whole = f"CASE WHEN before = '{{}}' THEN after ELSE {merged} END"
     return f"CASE WHEN op = 'update' AND NOT coalesce(handle_only, false) THEN {whole} ELSE before END"
