@@ -42,7 +42,7 @@ def test_what_is_imported_is_declared_and_no_more() -> None:
     assert found == {requirement.partition(">")[0] for requirement in declared}
 
 
-@pytest.mark.parametrize("package", ["ticdc_codec", "ticdc_lakehouse"])
+@pytest.mark.parametrize("package", ["ticdc_codec", "ticdc_lakehouse", "ticdc_local", "ticdc_testkit"])
 def test_every_module_is_on_a_floor(package: str) -> None:
     contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = [layer for contract in contracts if contract["type"] == "layers" for layer in contract["layers"]]

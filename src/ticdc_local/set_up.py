@@ -18,8 +18,8 @@ from ticdc_codec.errors import LakehouseError
 from ticdc_local.jars import Group, class_path, jar_files, jars_folder
 from ticdc_local.java import find_java
 from ticdc_local.launch import archive_file, writing_options
-from ticdc_local.script import INTERRUPTED, SIGNALS, say_interrupted
 from ticdc_local.session import end_java, local_session
+from ticdc_local.signals import INTERRUPTED, SIGNALS, say_interrupted
 
 _MAKING_SECONDS = 600
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ticdc_lakehouse.run_lock import Runs
-from ticdc_local.script import say_interrupted
+from ticdc_local.signals import say_interrupted
 
 PROJECT = Path(__file__).parents[2]
 PROC = Path("/proc")

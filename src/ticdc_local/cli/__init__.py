@@ -21,7 +21,7 @@ from ticdc_codec.errors import LakehouseError, suggestion
 from ticdc_lakehouse import log
 from ticdc_local.cli import interrupt, notice
 from ticdc_local.cli.arguments import one_of
-from ticdc_local.script import INTERRUPTED
+from ticdc_local.signals import INTERRUPTED
 
 COMMANDS = {
     "run": "run a job of the bundle on this machine",

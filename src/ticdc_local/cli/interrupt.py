@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ticdc_lakehouse.run_lock import RUNS
-from ticdc_local.script import INTERRUPTED, SIGNALS, say_interrupted
+from ticdc_local.signals import INTERRUPTED, SIGNALS, say_interrupted
 from ticdc_local.temporary import remove_temporary_folders
 
 COMMIT_SECONDS = 3.5
