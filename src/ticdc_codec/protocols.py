@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from ticdc_codec.errors import ConfigError, DecodeError
 from ticdc_codec.event import EVENTS, Event, Failure, events_of
 from ticdc_codec.message import Message
 from ticdc_codec.options import SinkOptions, sink_options
+from ticdc_codec.traits import ProtocolTraits
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -37,18 +38,10 @@ class Protocol:
     """Makes a decoder of batches from options and context. A decoder caches what repeats and serves one thread."""
     encode: Callable[[Sequence[Event], SinkOptions], list[Message]]
     """Events to messages that TiCDC's own decoder accepts, in order. Objects of a ``ClaimCheck`` are stored first."""
-    external_schemas: bool = False
-    """True if rows do not describe their columns, but name a schema that another message carries."""
     byte_maps: Callable[[bytes | None, bytes | None, SinkOptions], tuple[ByteMap, ...]] = whole_maps
     """The meaning of each byte of a message (key, value), for people; never raises."""
-    flags_may_be_stale: bool = False
-    """True if columns may have flags from before a DDL, so that only the definition says what is UNSIGNED."""
-    noncanonical_key_digits: bool = False
-    """True if key texts of decimals and times have the wire's number of digits, not MySQL's."""
-    sends_instants: bool = False
-    """True if TIMESTAMPs are sent as instants, or with their zone, so that decoding writes them in the feed's zone."""
-    names_primary_keys: bool = True
-    """True if rows of every writer name the primary key of a table that has one."""
+    traits: ProtocolTraits = field(default_factory=ProtocolTraits)
+    """How its rows differ from those of most protocols."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
@@ -58,22 +51,19 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
         "debezium": Protocol(
             decoder=debezium.decoder,
             encode=debezium.encode,
-            noncanonical_key_digits=True,
-            sends_instants=True,
-            names_primary_keys=False,
+            traits=ProtocolTraits(noncanonical_key_digits=True, sends_instants=True, names_primary_keys=False),
         ),
         "open_protocol": Protocol(
             decoder=open_protocol.decoder,
             encode=open_protocol.encode,
             byte_maps=open_protocol.byte_maps,
-            flags_may_be_stale=True,
+            traits=ProtocolTraits(flags_may_be_stale=True),
         ),
         "simple": Protocol(
             decoder=simple.decoder,
             encode=simple.encode,
             byte_maps=simple.byte_maps,
-            external_schemas=True,
-            sends_instants=True,
+            traits=ProtocolTraits(external_schemas=True, sends_instants=True),
         ),
     }
 )
@@ -147,7 +137,7 @@ class MessageDecoder:
     """
 
     def __init__(self, protocol: str, options: Mapping[str, object] | None = None) -> None:
-        has_late_schemas = protocol_named(protocol).external_schemas
+        has_late_schemas = protocol_named(protocol).traits.external_schemas
         sink = sink_options(protocol.replace("-", "_"), options or {})
         self._together = _BATCH_SIZE if sink.claim_check_storage_uri is None else _BATCH_WITH_OBJECTS
         self._bytes_together = _PART_BYTES if has_late_schemas else _BATCH_BYTES

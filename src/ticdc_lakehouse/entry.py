@@ -14,6 +14,7 @@ from ticdc_codec.batch import SchemaName
 from ticdc_codec.errors import AttentionError, ConfigError
 from ticdc_codec.event import Column
 from ticdc_codec.protocols import protocol_named
+from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.bronze.landing import KafkaSource, Landed, create_tables, has_landed, land
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -106,7 +107,7 @@ class Run:
     def silver(self) -> Decoded:
         """Decodes what bronze has. Raises ConfigError if the protocol cannot be decoded continuously, and if the first
         messages are of another one."""
-        if self._has_external_schemas and self.continuous:
+        if self._traits.external_schemas and self.continuous:
             raise ConfigError(
                 f"feed {self.feed.name}: silver of protocol {self.feed.protocol} runs with trigger available_now: "
                 "between runs it learns the schemas that rows need"
@@ -119,13 +120,13 @@ class Run:
     def _decode(self) -> Decoded:
         check_protocol(self.lake, self.decoding)
         self._check_zone()
-        if self._has_external_schemas:
+        if self._traits.external_schemas:
             return external_schemas.decode(self.lake, self.decoding)
         return decode(self.lake, self.decoding, continuous=self.continuous)
 
     def _check_zone(self) -> None:
         """Raises ConfigError if silver wrote texts of instants in another zone than the feed has now."""
-        if not protocol_named(self.feed.protocol).sends_instants:
+        if not self._traits.sends_instants:
             return
         checkpoint = stream(self.lake, self.feed.name)
         noted = noted_zone(checkpoint)
@@ -273,12 +274,12 @@ class Run:
         return status.status_frame(self.lake, self.feed.name)
 
     @property
-    def _has_external_schemas(self) -> bool:
-        return protocol_named(self.feed.protocol).external_schemas
+    def _traits(self) -> ProtocolTraits:
+        return protocol_named(self.feed.protocol).traits
 
     @property
     def _schemas(self) -> Mapping[SchemaName, tuple[Column, ...]]:
-        if self._has_external_schemas:
+        if self._traits.external_schemas:
             return external_schemas.learned(self.lake, self.feed.name)
         return {}
 

@@ -61,7 +61,7 @@ def decoded_messages(stream: RecordedStream) -> list[tuple[int, Event]]:
         ]
 
     events = decode({})
-    if not protocol_named(stream.protocol).external_schemas:
+    if not protocol_named(stream.protocol).traits.external_schemas:
         return events
     sent = [e for _, e in events if isinstance(e, Bootstrap | Ddl) and e.schema_version is not None and e.table]
     return decode({(str(e.database), str(e.table), int(e.schema_version or 0)): e.columns for e in sent})

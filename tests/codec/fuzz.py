@@ -101,7 +101,7 @@ class Fuzzer:
         self, number: int, drawn: list[tuple[Pair, list[Event] | None]], found: list[list[Event]]
     ) -> Iterator[Broken]:
         # A schema that is broken and valid is that of other rows too.
-        apart = protocol_named(self.wire.protocol).external_schemas and _tells_schemas(found)
+        apart = protocol_named(self.wire.protocol).traits.external_schemas and _tells_schemas(found)
         sampled = number % _SAMPLE == 0 and not apart
         everything = tuple(pair for pair, _ in drawn)
         for (pair, wanted), events in zip(drawn, found, strict=True):

@@ -12,6 +12,7 @@ from ticdc_codec.event import Column, Event, Failure, Op, RowChange, events_of
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.options import SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder
+from ticdc_codec.traits import ProtocolTraits
 from ticdc_codec.undeclared_types import completed, is_open
 from ticdc_codec.writer_defects import (
     CRAFT_FLOAT,
@@ -144,7 +145,7 @@ def test_floats_of_8_2_are_refused_unless_the_feed_says_otherwise() -> None:
 @pytest.mark.parametrize("file", DEFECTS)
 def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(file: str) -> None:
     """tiflow lists columns as they were made; CREATE TABLE says in which order they stand."""
-    config = GoldConfig(feed="f", time_zone="UTC", external_schemas=True)
+    config = GoldConfig(feed="f", time_zone="UTC", traits=ProtocolTraits(external_schemas=True))
     for case in cases(file):
         (table,) = tables_from_sql(case.content["create"], "evolve")
         _, row = decoded(case)

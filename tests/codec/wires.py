@@ -67,7 +67,7 @@ class Wire:
             for name, content in case.content.get("claim_check", {}).items()
         }
         values = [value for case in self.cases for value in case.values]
-        if not protocol_named(self.protocol).external_schemas:
+        if not protocol_named(self.protocol).traits.external_schemas:
             return DecoderContext(objects=stored)
         batch = Decoder(self.protocol, self.options, DecoderContext(objects=stored)).decode(
             [None] * len(values), values

@@ -48,16 +48,12 @@ class Planner:
 
     @property
     def config(self) -> GoldConfig:
-        protocol = protocol_named(self.stream.protocol)
         return GoldConfig(
             feed="f",
             time_zone=self.stream.time_zone,
             tables=tuple(tables_from_sql(self.stream.create_statements())),
             options=sink_options(self.stream.protocol, self.stream.options),
-            external_schemas=protocol.external_schemas,
-            flags_may_be_stale=protocol.flags_may_be_stale,
-            noncanonical_key_digits=protocol.noncanonical_key_digits,
-            names_primary_keys=protocol.names_primary_keys,
+            traits=protocol_named(self.stream.protocol).traits,
             mode=mode_of(self.stream),
         )
 

@@ -30,6 +30,7 @@ from one_table import (
 )
 
 from ticdc_codec.event import Column
+from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
@@ -303,7 +304,7 @@ def test_rows_cut_to_their_handle_key_block_unless_they_are_read_or_null() -> No
     assert "its rows name no handle key" in (block_reason(keyless) or "")
 
 
-OPEN = GoldConfig(feed="f", time_zone="UTC", flags_may_be_stale=True)
+OPEN = GoldConfig(feed="f", time_zone="UTC", traits=ProtocolTraits(flags_may_be_stale=True))
 BYTES = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARBINARY(9))"
 UNFLAGGED = replace(ROWS, columns=(ID, replace(V, defect="open-flags")))
 UNFLAGGED_KEY = replace(ROWS, columns=(ID, replace(V, defect="open-flags", key=True)))

@@ -22,6 +22,7 @@ from one_table import (
 
 from ticdc_codec.event import Column
 from ticdc_codec.options import sink_options
+from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -29,8 +30,8 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import table_from_wire
 
-SIMPLE = GoldConfig(feed="f", time_zone="UTC", external_schemas=True)
-DEBEZIUM = GoldConfig(feed="f", time_zone="UTC", noncanonical_key_digits=True)
+SIMPLE = GoldConfig(feed="f", time_zone="UTC", traits=ProtocolTraits(external_schemas=True))
+DEBEZIUM = GoldConfig(feed="f", time_zone="UTC", traits=ProtocolTraits(noncanonical_key_digits=True))
 DECIMAL_KEY = "CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9))"
 DECIMAL = definition(sql=DECIMAL_KEY)
 SIMPLE_TRUSTED = replace(SIMPLE, options=sink_options("simple", {"simple-column-order": "trust"}))
@@ -71,7 +72,7 @@ STOPS = {
             replace(ROWS, columns=(replace(ID, key=False), V), keyed=False),
             known=KNOWN,
             state=STATE,
-            config=replace(DEBEZIUM, names_primary_keys=False),
+            config=replace(DEBEZIUM, traits=replace(DEBEZIUM.traits, names_primary_keys=False)),
         ),
         20,
         None,

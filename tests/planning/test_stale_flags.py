@@ -20,6 +20,7 @@ from ticdc_codec.open_protocol.frame import VERSION, framed, texts_of
 from ticdc_codec.open_protocol.value import quoted
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
+from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
@@ -27,7 +28,7 @@ from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import Mode
 from ticdc_testkit.recorded_streams import RecordedStream
 
-OPEN = GoldConfig(feed="f", time_zone="UTC", flags_may_be_stale=True)
+OPEN = GoldConfig(feed="f", time_zone="UTC", traits=ProtocolTraits(flags_may_be_stale=True))
 PARTITIONED = "PARTITION BY HASH (id) PARTITIONS 2"
 BINARY, NULLABLE = 1, 64
 ID = {"t": 8, "h": True, "f": 11, "v": 1}

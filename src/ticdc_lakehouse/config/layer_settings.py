@@ -15,7 +15,6 @@ from ticdc_lakehouse.silver.decode_stream import Decoding
 
 def gold_config_of(feed: Feed) -> GoldConfig:
     """Returns how a feed's changes become tables."""
-    protocol = protocol_named(feed.protocol)
     return GoldConfig(
         feed=feed.name,
         time_zone=feed.sink_options.time_zone.key,
@@ -23,10 +22,7 @@ def gold_config_of(feed: Feed) -> GoldConfig:
         matches=feed.tables.matches,
         retired=frozenset(feed.retired),
         options=feed.sink_options,
-        external_schemas=protocol.external_schemas,
-        flags_may_be_stale=protocol.flags_may_be_stale,
-        noncanonical_key_digits=protocol.noncanonical_key_digits,
-        names_primary_keys=protocol.names_primary_keys,
+        traits=protocol_named(feed.protocol).traits,
         mode=feed.gold.mode,
         tombstone_days=feed.gold.tombstone_days,
         retention_days=feed.gold.retention_days,

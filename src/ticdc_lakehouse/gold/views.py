@@ -91,7 +91,7 @@ def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None
     changed places mix two columns or tables; `ops.definitions` has the definitions of then."""
     events = events_table.full_name(lake, config.feed)
     after, before = "after", "before"
-    if config.flags_may_be_stale and table.partitioning is not None:
+    if config.traits.flags_may_be_stale and table.partitioning is not None:
         after, before = (view_image_sql(table, image) for image in (after, before))
     image, old = image_sql(table, "coalesce(after, before)"), image_sql(table, _whole_before_sql())
     query = f"""

@@ -58,11 +58,11 @@ def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined
     types = {column.name: column.type for column in table.columns}
     columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in group.columns)
     defect = writer_defects.refusal(columns, config.options, defined=defined)
-    if defect is None and config.external_schemas and _reordered(table, group):
+    if defect is None and config.traits.external_schemas and _reordered(table, group):
         defect = writer_defects.refusal_of_order(config.options)
     if defect is not None:
         return StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=defect)
-    mismatch = _mismatch(table, group, signs=not (config.flags_may_be_stale and defined))
+    mismatch = _mismatch(table, group, signs=not (config.traits.flags_may_be_stale and defined))
     return None if mismatch is None else incompatible(mismatch)
 
 
@@ -83,7 +83,7 @@ def _other_key(table: Table, group: RowGroup, config: GoldConfig) -> str | None:
     before = ", ".join(table.key) or "none"
     if named == key:
         return None
-    if not named and config.names_primary_keys and any(each.primary for each in table.keys or ()):
+    if not named and config.traits.names_primary_keys and any(each.primary for each in table.keys or ()):
         return f"its rows name no handle key, the table's definition has the primary key {before}"
     if table.keys is not None and not (named and key):
         return None

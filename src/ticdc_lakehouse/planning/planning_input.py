@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_codec.options import SinkOptions
+from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, Window
@@ -32,14 +33,8 @@ class GoldConfig:
     """Topics, and partitions as ``topic/3``, for which the watermark does not wait."""
     options: SinkOptions = field(default_factory=SinkOptions)
     """The feed's sink options. They say which writer defects the feed trusts."""
-    external_schemas: bool = False
-    """True if schemas arrive in messages of their own, which list columns in their own order (Simple)."""
-    flags_may_be_stale: bool = False
-    """True if messages may carry a wrong UNSIGNED flag (Open Protocol, wire.md 8.4)."""
-    noncanonical_key_digits: bool = False
-    """True if keys of decimals and times have other digits than MySQL's texts (Debezium)."""
-    names_primary_keys: bool = True
-    """True if rows always name the primary key of a table that has one (not in Debezium before TiCDC 8.5)."""
+    traits: ProtocolTraits = field(default_factory=ProtocolTraits)
+    """The traits of the feed's protocol."""
     mode: Mode = Mode.WATERMARKS
     tombstone_days: int = 7
     """Eventual mode: days for which a tombstone stays, so that an older change does not insert the deleted row
@@ -61,7 +56,7 @@ class GoldConfig:
 
     def rewrites_key(self, kind: MysqlType) -> bool:
         """True if keys of the type have other digits than MySQL's texts, so that a definition cannot make them."""
-        return self.noncanonical_key_digits and kind.family in _WITH_DIGITS
+        return self.traits.noncanonical_key_digits and kind.family in _WITH_DIGITS
 
 
 def left_out(config: GoldConfig, before: Published) -> list[TableName]:

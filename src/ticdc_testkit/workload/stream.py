@@ -146,7 +146,7 @@ def _opening(feed: Changefeed, schema: str, database: Database, clock: _Clock) -
     everywhere = range(feed.partitions)
     ddls = [*_ddls(schema, database, clock)] if feed.creates else []
     told_ddl = [0] if feed.protocol == "canal_json" else everywhere  # wire.md 2.4
-    apart = protocol_named(feed.protocol).external_schemas
+    apart = protocol_named(feed.protocol).traits.external_schemas
     schemas = [_bootstrap(rows.table) for rows in database.tables.values()] if apart else []
     told_schema = everywhere if feed.options.send_bootstrap_to_all_partition else [0]
     sent: list[_Sent] = [(partition, ddl) for ddl in ddls for partition in told_ddl]
