@@ -92,7 +92,7 @@ class Planner:
         return Recoverable(name=plan.name, stable_id=state.stable_id, version=version, dropped_at=plan.dropped_at)
 
     def _publish(self, plan: TablePlan) -> TableState:
-        for found in plan.new_definitions:
+        for found in (each.definition for each in plan.new_definitions):
             self.definitions[found.stable_id] = found
             self.taken.append(
                 NameInUse(

@@ -47,7 +47,7 @@ def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
         ("t", (ROWS,)),
         ("u", (later,)),
     ]
-    assert [(found.stable_id, found.table.table) for found in made.new_definitions] == [(DATA, "u")]
+    assert [(d.definition.stable_id, d.definition.table.table) for d in made.new_definitions] == [(DATA, "u")]
 
 
 @pytest.mark.parametrize("commit_ts", [16, 20])

@@ -45,7 +45,7 @@ def test_rows_before_and_after_a_ddl_are_merged_around_it() -> None:
     assert isinstance(last, MergeRows)
     assert (first.groups, last.groups) == ((ROWS,), (after,))
     assert (first.table, last.table.columns) == (table(), table().columns[:1])
-    assert [found.commit_ts for found in made.new_definitions] == [15]
+    assert [each.definition.commit_ts for each in made.new_definitions] == [15]
 
 
 def test_ddl_that_changes_no_row_does_not_split_the_rows() -> None:
@@ -62,7 +62,9 @@ def test_create_index_does_not_split_the_rows_but_its_name_is_known() -> None:
     assert steps(made) == [("M", 20)]
     assert made.definition is not None
     assert made.definition.table.keys == (*keys, Key(name="i", columns=("v",), unique=False))
-    assert [found.commit_ts for found in made.new_definitions] == [KNOWN.commit_ts], "rows are of the definition before"
+    assert [each.definition.commit_ts for each in made.new_definitions] == [KNOWN.commit_ts], (
+        "rows are of the definition before"
+    )
 
 
 @pytest.mark.parametrize("index", ["INDEX (v)", "INDEX (v), ADD INDEX j (v)", "FOREIGN KEY (v) REFERENCES p (v)"])

@@ -64,7 +64,7 @@ def test_dropped_table_comes_back_with_its_rows(query: str, name: TableName) -> 
     made = plan(now, name)
     assert (made.state and made.state.version, made.start, block_reason(made)) == (4, KNOWN, None)
     assert steps(made) == [("A", 12), ("M", 20)]
-    assert [(found.stable_id, found.named_at) for found in made.new_definitions] == [(DATA, 12)]
+    assert [(each.definition.stable_id, each.definition.named_at) for each in made.new_definitions] == [(DATA, 12)]
     assert [(gone.dropped_at, gone.start) for gone in plan_tables(now).recoverable] == [(9, None)]
 
 

@@ -85,11 +85,12 @@ def _outcome(table: TableExecution) -> TableOutcome:
     planned = plan.definition
     assert planned is not None
     definition = replace(planned, table=settled(planned.table, table.learned))
+    added = tuple(each.definition for each in plan.new_definitions)
     return TableOutcome(
         name=plan.name,
         state=state,
         definition=definition,
-        new_definitions=plan.new_definitions if definition == planned else (*plan.new_definitions, definition),
+        new_definitions=added if definition == planned else (*added, definition),
         merged=any(map(merges_rows, plan.steps)),
         dropped_at=plan.dropped_at,
         live=table.name,

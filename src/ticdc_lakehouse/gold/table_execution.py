@@ -281,18 +281,15 @@ def _done_part(plan: TablePlan, done: list[Step], incomplete: IncompleteStep) ->
     """Returns the plan as far as it was done. A DDL of an index leaves the definition its commit_ts: where the steps
     before it lead tells if it is done."""
     through = incomplete.point.tso
-    defined = [
-        (definition, after)
-        for definition, after in zip(plan.new_definitions, plan.defined_after, strict=True)
-        if max(definition.commit_ts, after) < incomplete.first_missing
-    ]
+    defined = (
+        each for each in plan.new_definitions if max(each.definition.commit_ts, each.after) < incomplete.first_missing
+    )
     return replace(
         plan,
         through=through,
         ddls=tuple(step.query for step in done if not isinstance(step, MergeRows) and step.commit_ts == through),
         stop=incomplete.point.stop,
-        new_definitions=tuple(definition for definition, _ in defined),
-        defined_after=tuple(after for _, after in defined),
+        new_definitions=tuple(defined),
     )
 
 

@@ -28,6 +28,15 @@ RESERVED_PREFIX = "_ticdc_"
 """Prefix of the columns that gold adds to a table."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDefinition:
+    """A definition that a window adds."""
+
+    definition: Definition
+    after: int
+    """commit_ts to which the steps before it lead; 0 if there are none."""
+
+
 @dataclass(slots=True, eq=False)
 class TablePlanBuilder:
     """Builds the plan of one table while the window's DDLs are applied."""
@@ -43,10 +52,8 @@ class TablePlanBuilder:
     start: Definition | None = None
     """The definition at ``complete_through``."""
     steps: list[Step] = field(default_factory=list)
-    new_definitions: list[Definition] = field(default_factory=list)
+    new_definitions: list[PlannedDefinition] = field(default_factory=list)
     """Definitions that this window adds."""
-    defined_after: list[int] = field(default_factory=list)
-    """For each of them the commit_ts to which the steps before it lead; 0 if there are none."""
     stop: StopReason | None = None
     """Why the table is blocked; None if it is not."""
     applied_ddls: tuple[int, tuple[str, ...]] = (0, ())
@@ -210,8 +217,8 @@ class TablePlanBuilder:
         """Replaces the definition."""
         self.definition = definition
         self.start = self.start or definition
-        self.new_definitions.append(definition)
-        self.defined_after.append(self.planned_through if self.steps else 0)
+        after = self.planned_through if self.steps else 0
+        self.new_definitions.append(PlannedDefinition(definition=definition, after=after))
 
 
 def name_clash(columns: Iterable[ColumnDefinition]) -> str | None:

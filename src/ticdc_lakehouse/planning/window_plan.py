@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from ticdc_lakehouse.planning.connected import connected
-from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
+from ticdc_lakehouse.planning.plan_builder import PlannedDefinition, TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.rename_order import in_execution_order
@@ -41,17 +41,15 @@ class TablePlan:
     """The applied DDLs at exactly ``through``."""
     stop: StopReason | None = None
     """Why the table is blocked at ``through``, None if it is not."""
-    new_definitions: tuple[Definition, ...] = ()
+    new_definitions: tuple[PlannedDefinition, ...] = ()
     """Definitions that this window adds."""
-    defined_after: tuple[int, ...] = ()
-    """For each of them the commit_ts to which the steps before it lead; 0 if there are none."""
     dropped_at: int | None = None
     """commit_ts of the DROP; None for a table that gold shows (``on_drop: keep`` shows dropped tables)."""
 
     @property
     def definition(self) -> Definition | None:
         """The definition after the steps; None if the columns are unknown."""
-        return self.new_definitions[-1] if self.new_definitions else self.start
+        return self.new_definitions[-1].definition if self.new_definitions else self.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +106,7 @@ def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
 def _recoverable(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
     """Returns the plan of a recoverable table; a blocked one has no steps, because its rows at the DROP are unknown."""
     plan = replace(_plan(inputs, builder), dropped_at=builder.dropped_at)
-    return plan if plan.stop is None else replace(plan, start=None, steps=(), new_definitions=(), defined_after=())
+    return plan if plan.stop is None else replace(plan, start=None, steps=(), new_definitions=())
 
 
 def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
@@ -123,7 +121,6 @@ def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
         ddls=builder.applied_ddls[1] if builder.applied_ddls[0] == through else (),
         stop=builder.stop,
         new_definitions=tuple(builder.new_definitions),
-        defined_after=tuple(builder.defined_after),
     )
 
 
