@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from one_table import KNOWN, STATE, after_window, ddl, planning_input, table
 
-from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
+from ticdc_lakehouse.planning.plan_builder import AppliedDdls, TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.rename_order import in_execution_order
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -121,14 +121,15 @@ def test_a_table_that_gold_lacks_has_its_name_before_its_rename() -> None:
 def test_a_table_that_waits_before_renames_of_unknown_order_has_done_none() -> None:
     queries = [f"RENAME TABLE d.{old} TO d.{new}" for old, new in (("a", "x"), ("x", "a"), ("a", "y"), ("b", "a"))]
     ddls = [replace(ddl(20, query), topic=query.split()[2]) for query in queries]
-    waits = builder("y", seen=(20, (queries[2],)))
+    waits = builder("y", queries[2])
     waits.block(StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=20, needs_override=True))
     for builders in ([builder("a"), builder("b")], [builder("a"), builder("b"), waits]):
         ordered = in_execution_order([ddls[3], ddls[0], ddls[2], ddls[1]], builders)
         assert all(isinstance(s, Unread) for each in ordered for s in each.statements)
 
 
-def builder(name: str, seen: tuple[int, tuple[str, ...]] = (0, ())) -> TablePlanBuilder:
+def builder(name: str, *queries: str) -> TablePlanBuilder:
+    seen = AppliedDdls(commit_ts=20, queries=queries)
     return TablePlanBuilder(
         name=TableName("d", name), definition=None, state=None, complete_through=10, applied_ddls=seen
     )

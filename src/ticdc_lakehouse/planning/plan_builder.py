@@ -37,6 +37,27 @@ class PlannedDefinition:
     """commit_ts to which the steps before it lead; 0 if there are none."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedDdls:
+    """The DDLs that a table's state includes, of the last commit_ts that has any: duplicates of them may arrive."""
+
+    commit_ts: int = 0
+    queries: tuple[str, ...] = ()
+
+    def at(self, commit_ts: int) -> tuple[str, ...]:
+        """Returns their texts if they are of this commit_ts; else none."""
+        return self.queries if commit_ts == self.commit_ts else ()
+
+    def has(self, ddl: DdlEvent) -> bool:
+        """True if the DDL is one of them."""
+        return ddl.query in self.at(ddl.commit_ts)
+
+    def after(self, ddl: DdlEvent) -> AppliedDdls:
+        """Returns those that the state includes once this DDL is applied, too."""
+        queries = self.at(ddl.commit_ts)
+        return self if self.has(ddl) else AppliedDdls(commit_ts=ddl.commit_ts, queries=(*queries, ddl.query))
+
+
 @dataclass(slots=True, eq=False)
 class TablePlanBuilder:
     """Builds the plan of one table while the window's DDLs are applied."""
@@ -56,8 +77,7 @@ class TablePlanBuilder:
     """Definitions that this window adds."""
     stop: StopReason | None = None
     """Why the table is blocked; None if it is not."""
-    applied_ddls: tuple[int, tuple[str, ...]] = (0, ())
-    """The last commit_ts with applied DDLs, and their texts."""
+    applied_ddls: AppliedDdls = field(default_factory=AppliedDdls)
     dropped_at: int | None = None
     """commit_ts of the DROP or TRUNCATE; None if the table exists."""
     named_until: int = 0
@@ -120,7 +140,7 @@ class TablePlanBuilder:
 
     def has_recorded(self, ddl: DdlEvent) -> bool:
         """True if this DDL is among those at the last commit_ts."""
-        return ddl.commit_ts == self.applied_ddls[0] and ddl.query in self.applied_ddls[1]
+        return self.applied_ddls.has(ddl)
 
     def may_include(self, ddl: DdlEvent) -> bool:
         """True if the table is of an export that was taken so shortly before the DDL that it may have its effect."""
@@ -132,8 +152,7 @@ class TablePlanBuilder:
 
     def record_ddl(self, ddl: DdlEvent) -> None:
         """Records that the table's state includes this DDL."""
-        texts = self.applied_ddls[1] if self.applied_ddls[0] == ddl.commit_ts else ()
-        self.applied_ddls = (ddl.commit_ts, texts if ddl.query in texts else (*texts, ddl.query))
+        self.applied_ddls = self.applied_ddls.after(ddl)
         self._recorded = ddl
 
     def block(self, stop: StopReason) -> None:

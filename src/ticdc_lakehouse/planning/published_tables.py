@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ticdc_lakehouse.planning.blocking import is_ambiguous, lacks_former_rows
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points
-from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
+from ticdc_lakehouse.planning.plan_builder import AppliedDdls, TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
@@ -24,7 +24,7 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     builder = TablePlanBuilder(
         name=name, definition=definition, start=definition, state=state, complete_through=state.applied_tso
     )
-    builder.applied_ddls = (state.applied_tso, state.ddls)
+    builder.applied_ddls = AppliedDdls(commit_ts=state.applied_tso, queries=state.ddls)
     stop = state.stop
     if stop is not None and (stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN) or stop.named_at):
         builder.awaits_rows = stop
@@ -40,10 +40,10 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     elif late is not None:
         # A resumed table continues from what came late; rows before its last DDL cannot be merged again.
         if late.tso >= builder.mergeable_since:
-            builder.complete_through, builder.applied_ddls = late.tso, (0, ())
+            builder.complete_through, builder.applied_ddls = late.tso, AppliedDdls()
         builder.block(late.stop)
     elif (missed := _missed_ddl(inputs, builder)) is not None:
-        builder.complete_through, builder.applied_ddls = missed, (0, ())
+        builder.complete_through, builder.applied_ddls = missed, AppliedDdls()
     return builder
 
 

@@ -118,7 +118,7 @@ def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
         start=builder.start,
         steps=tuple(builder.steps),
         through=through,
-        ddls=builder.applied_ddls[1] if builder.applied_ddls[0] == through else (),
+        ddls=builder.applied_ddls.at(through),
         stop=builder.stop,
         new_definitions=tuple(builder.new_definitions),
     )
