@@ -112,6 +112,10 @@ class TablePlanBuilder:
         awaits = self.awaits_rows
         return awaits is not None and (awaits.commit_ts or 0) < commit_ts <= (awaits.named_at or 0)
 
+    def dropped_before(self, commit_ts: int) -> bool:
+        """True if TiDB dropped the table before this commit_ts."""
+        return self.dropped_at is not None and self.dropped_at < commit_ts
+
     @property
     def planned_through(self) -> int:
         """commit_ts up to which the steps lead."""

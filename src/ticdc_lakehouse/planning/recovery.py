@@ -68,6 +68,12 @@ def unknown_table(name: TableName, dropped_at: int) -> TablePlanBuilder:
     return builder
 
 
+def without_rows(dropped: TablePlanBuilder) -> TablePlanBuilder:
+    """Returns the builder of the same dropped table, whose rows are unknown from now on."""
+    assert dropped.dropped_at is not None
+    return unknown_table(dropped.name, dropped.dropped_at)
+
+
 def restored(dropped_at: int) -> StopReason:
     """Returns the reason of a table whose rows go on after its DROP: Debezium sends no RECOVER and no FLASHBACK TABLE
     (wire.md 8.8), and no protocol sends FLASHBACK DATABASE. If a table that gold never saw got the name instead, its

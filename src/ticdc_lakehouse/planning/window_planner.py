@@ -182,7 +182,7 @@ def _old_rows(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder) ->
 def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> None:
     """Restores a dropped or truncated table with the rows that it had."""
     dropped = recoverable_of((*tables.recoverable, *tables.builders), statement.name)
-    named = [each for each in dropped if (each.dropped_at or 0) < ddl.commit_ts]
+    named = [each for each in dropped if each.dropped_before(ddl.commit_ts)]
     builder = None if statement.by_job and len(named) > 1 else last_recoverable(named)
     if builder is not None and not tables.is_new(ddl):
         tables.forget_rows(builder)

@@ -3,7 +3,7 @@ replaced, is blocked or is kept as recoverable by any statement."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 
 from ticdc_lakehouse.planning.barriers import names_after, unapplied_after
@@ -25,7 +25,7 @@ from ticdc_lakehouse.planning.recovery import (
     recoverable_builders,
     recoverable_of,
     restored,
-    unknown_table,
+    without_rows,
 )
 from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, remaining_groups
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
@@ -113,7 +113,7 @@ class WindowTables:
         """Ends a dropped table that gold keeps (``on_drop: keep``) where rows of its name arrive after the DROP: they
         are not rows of the table that gold shows. In eventual mode rows may be in any order."""
         kept = self.builders.named(name)
-        if not self.inputs.eventual and kept is not None and kept.dropped_at is not None and first > kept.dropped_at:
+        if not self.inputs.eventual and kept is not None and kept.dropped_before(first):
             kept.stop = None
             self.builders.remove(kept)
             self.keep_recoverable(kept)
@@ -193,12 +193,7 @@ class WindowTables:
 
     def _make_unknown(self, ids: Set[str]) -> None:
         """Takes the rows from the recoverable tables with these stable ids."""
-        self.recoverable = [
-            unknown_table(each.name, each.dropped_at or 0)
-            if each.definition and each.definition.stable_id in ids
-            else each
-            for each in self.recoverable
-        ]
+        self._forget_rows_of(lambda each: each.definition is not None and each.definition.stable_id in ids)
 
     def finish(self) -> None:
         """Merges the remaining rows of all tables."""
@@ -315,9 +310,10 @@ class WindowTables:
 
     def forget_rows(self, builder: TablePlanBuilder) -> None:
         """Takes the rows from a recoverable table that an earlier window restored, and that has caught up since."""
-        self.recoverable = [
-            unknown_table(each.name, each.dropped_at or 0) if each is builder else each for each in self.recoverable
-        ]
+        self._forget_rows_of(lambda each: each is builder)
+
+    def _forget_rows_of(self, is_affected: Callable[[TablePlanBuilder], bool]) -> None:
+        self.recoverable = [without_rows(each) if is_affected(each) else each for each in self.recoverable]
 
     def forget_recoverable(self, builder: TablePlanBuilder | None) -> None:
         """Takes a table that is restored out of the recoverable ones, if it is among them."""
