@@ -52,15 +52,15 @@ class Unlisted:
     source: Checksum
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """What comparing a table has found."""
 
     rows: int = 0
     """Number of TiDB's rows."""
     chunks: int = 0
-    different: list[DifferentRows] = field(default_factory=list)
-    unlisted: list[Unlisted] = field(default_factory=list)
+    different: tuple[DifferentRows, ...] = ()
+    unlisted: tuple[Unlisted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +74,39 @@ class _Compared:
         return self.lake == self.source
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ComparedChunks:
+    """Like `Comparison`, before the rows of chunks are compared."""
+
+    rows: int
+    chunks: int
+    different: list[_Compared]
+
+
 def compare(
     spark: SparkSession, source: SnapshotReader, table: ComparedTable, *, chunk_rows: int = CHUNK_ROWS
 ) -> Comparison:
     """Compares a table's rows. ``source`` reads at the TSO of the version that ``table.rows`` names."""
-    comparison = Comparison()
     rows = _lake_rows(spark, table, Chunk())
     by = _ranges if table.has_key_order else _buckets
     with generated_code(spark, rows):
-        compared = by(spark, source, table, rows, chunk_rows, comparison)
+        compared = by(spark, source, table, rows, chunk_rows)
+    different: list[DifferentRows] = []
+    unlisted: list[Unlisted] = []
     listed = 0
-    for part in compared:
+    for part in compared.different:
         if part.lake.rows + part.source.rows > 4 * chunk_rows or listed > _MOST_LISTED:
-            comparison.unlisted.append(Unlisted(chunk=part.chunk, lake=part.lake, source=part.source))
+            unlisted.append(Unlisted(chunk=part.chunk, lake=part.lake, source=part.source))
             continue
-        different = _different_rows(spark, source, table, part.chunk)
-        listed += len(different.lake) + len(different.source)
-        comparison.different.append(different)
-    comparison.different = without_moved(comparison.different)
-    return comparison
+        of_part = _different_rows(spark, source, table, part.chunk)
+        listed += len(of_part.lake) + len(of_part.source)
+        different.append(of_part)
+    return Comparison(
+        rows=compared.rows,
+        chunks=compared.chunks,
+        different=tuple(without_moved(different)),
+        unlisted=tuple(unlisted),
+    )
 
 
 def _lake_rows(spark: SparkSession, table: ComparedTable, chunk: Chunk) -> int:
@@ -100,29 +114,25 @@ def _lake_rows(spark: SparkSession, table: ComparedTable, chunk: Chunk) -> int:
 
 
 def _ranges(
-    spark: SparkSession,
-    source: SnapshotReader,
-    table: ComparedTable,
-    rows: int,
-    chunk_rows: int,
-    comparison: Comparison,
-) -> list[_Compared]:
-    """Returns the ranges of the key that differ, split as far as possible; ``rows`` are the lake's."""
+    spark: SparkSession, source: SnapshotReader, table: ComparedTable, rows: int, chunk_rows: int
+) -> _ComparedChunks:
+    """Compares ranges of the key; those that differ are split as far as possible. ``rows`` are the lake's."""
     small: list[_Compared] = []
+    source_rows = chunks = 0
     pending = [(Chunk(), rows)]
     while pending:
         within, rows = pending.pop()
         bounds = _bounds(spark, table, within, rows, chunk_rows)
         compared = _compare_ranges(spark, source, table, bounds, within)
-        comparison.chunks += len(compared) - (within != Chunk())
+        chunks += len(compared) - (within != Chunk())
         if within == Chunk():
-            comparison.rows = sum(each.source.rows for each in compared)
+            source_rows = sum(each.source.rows for each in compared)
         for each in (each for each in compared if not each.equal):
             if 2 * chunk_rows < each.lake.rows < rows:
                 pending.append((each.chunk, each.lake.rows))
             else:
                 small.append(each)
-    return small
+    return _ComparedChunks(rows=source_rows, chunks=chunks, different=small)
 
 
 def _bounds(spark: SparkSession, table: ComparedTable, within: Chunk, rows: int, chunk_rows: int) -> list[Bound]:
@@ -172,15 +182,10 @@ def _compare_ranges(
 
 
 def _buckets(
-    spark: SparkSession,
-    source: SnapshotReader,
-    table: ComparedTable,
-    rows: int,
-    chunk_rows: int,
-    comparison: Comparison,
-) -> list[_Compared]:
-    """Returns the parts of the rows, by the first digits of their hash, that differ, some of them together; ``rows``
-    are the lake's."""
+    spark: SparkSession, source: SnapshotReader, table: ComparedTable, rows: int, chunk_rows: int
+) -> _ComparedChunks:
+    """Compares the parts of the rows by the first digits of their hash; some that differ are together. ``rows`` are the
+    lake's."""
     digits = bucket_digits(rows, chunk_rows)
     number = prefix_sql(table.lake_key_hash, digits)
     with ThreadPoolExecutor(1) as pool:
@@ -188,9 +193,8 @@ def _buckets(
         answer = source.query(table.source_checksums_sql(digits))
         lake_sums = {row["number"]: Checksum.of(row["rows"], row["hash"]) for row in lake_job.result()}
     source_sums = {text_of(prefix) or "": Checksum.of(count, aggregate) for prefix, count, aggregate in answer}
-    comparison.rows, comparison.chunks = sum(each.rows for each in source_sums.values()), 16**digits
     differ = [p for p in sorted({*lake_sums, *source_sums}) if lake_sums.get(p) != source_sums.get(p)]
-    return [
+    different = [
         _Compared(
             bucket(table.lake_key_hash, table.source_key_hash, prefixes),
             _sum(lake_sums, prefixes),
@@ -202,6 +206,8 @@ def _buckets(
             4 * chunk_rows,
         )
     ]
+    source_rows = sum(each.rows for each in source_sums.values())
+    return _ComparedChunks(rows=source_rows, chunks=16**digits, different=different)
 
 
 def _sum(checksums: Mapping[str, Checksum], prefixes: Sequence[str]) -> Checksum:

@@ -111,7 +111,7 @@ def differences(
     first.extend(_many(table, each) for each in comparison.unlisted)
     listed = sum(len(each.keys) for each in keys)
     counted = sum(max(1, abs(each.lake.rows - each.source.rows)) for each in comparison.unlisted)
-    return Differences(first=tuple(first), rows=listed + counted, keys=tuple(keys), unlisted=tuple(comparison.unlisted))
+    return Differences(first=tuple(first), rows=listed + counted, keys=tuple(keys), unlisted=comparison.unlisted)
 
 
 def parts(hashes: Sequence[str]) -> Iterator[Sequence[str]]:
