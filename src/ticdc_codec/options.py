@@ -288,7 +288,7 @@ def typed(kind: Any, value: object, *, strict: bool = True) -> Any:
     ``strict=False`` also takes numbers and booleans that are written as text. None is no value but the word ``null`` of
     an enum that has it, since YAML reads it so. Raises ConfigError.
     """
-    if value is None and is_word(kind, "null"):
+    if value is None and allows_null(kind):
         value = "null"
     try:
         if value is not None:
@@ -299,10 +299,10 @@ def typed(kind: Any, value: object, *, strict: bool = True) -> Any:
     raise ConfigError(f"expected {reason or expected(kind)}, found {value!r}")
 
 
-def is_word(kind: Any, word: str) -> bool:
-    """True if ``kind`` is an enum that has this word."""
+def allows_null(kind: Any) -> bool:
+    """True if ``kind`` is an enum that has the word ``null``."""
     info, _ = _described(kind)
-    return isinstance(info, inspect.EnumType) and word in [member.value for member in info.cls]
+    return isinstance(info, inspect.EnumType) and "null" in [member.value for member in info.cls]
 
 
 def expected(kind: Any) -> str:

@@ -188,31 +188,31 @@ class Lake:
         names = sorted(row["tableName"] for row in shown if not row["isTemporary"])
         return [f"{part}.{name}" for name in names] if part else names
 
-    def leave_names(self, layer: Layer, renames: Mapping[str, str]) -> dict[str, str]:
-        """Renames Delta tables, old name to new one. Names may change places: tables whose new name another one had get
+    def leave_names(self, renames: Mapping[str, str]) -> dict[str, str]:
+        """Renames live tables, old name to new one. Names may change places: tables whose new name another one had get
         a name in between. Returns these, with the names that they are to take once all have left theirs
         (``take_names``)."""
         leaving = {old: renaming_name(old) if new in renames else new for old, new in renames.items()}
         for old, new in leaving.items():
-            self._rename_one(layer, old, new)
+            self._rename(old, new)
         return {between: renames[old] for old, between in leaving.items() if between != renames[old]}
 
-    def step_aside(self, layer: Layer, renames: Mapping[str, str]) -> dict[str, str]:
+    def step_aside(self, renames: Mapping[str, str]) -> dict[str, str]:
         """Does what ``leave_names`` does, but all tables get a name in between, unless a run that died has left them at
         one: views that it has not renewed may read any other name."""
         aside = {old: renaming_name(old) for old in renames}
         for old, between in aside.items():
             if old != between:
-                self._rename_one(layer, old, between)
+                self._rename(old, between)
         return {between: renames[old] for old, between in aside.items()}
 
-    def take_names(self, layer: Layer, renames: Mapping[str, str]) -> None:
-        """Renames tables whose new names are free."""
+    def take_names(self, renames: Mapping[str, str]) -> None:
+        """Renames live tables whose new names are free."""
         for old, new in renames.items():
-            self._rename_one(layer, old, new)
+            self._rename(old, new)
 
-    def _rename_one(self, layer: Layer, old: str, new: str) -> None:
-        self.spark.sql(f"ALTER TABLE {self.table(layer, old)} RENAME TO {self.table(layer, new)}")
+    def _rename(self, old: str, new: str) -> None:
+        self.spark.sql(f"ALTER TABLE {self.table(Layer.LIVE, old)} RENAME TO {self.table(Layer.LIVE, new)}")
 
     def view(self, layer: Layer, name: str, columns: str, query: str, *, comment: str) -> None:
         """Creates or replaces a view. ``columns`` is the SQL list of all its columns, with their comments."""

@@ -114,12 +114,12 @@ class FolderLake(Lake):
             if holds_table(self._folder(layer, name)) and error.getCondition() != _WITHOUT_COLUMNS:
                 raise
 
-    def _rename_one(self, layer: Layer, old: str, new: str) -> None:
-        self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # only of the catalog: the folder stays
-        with self.creating(layer, new):
-            self._folder(layer, old).rename(self._folder(layer, new))
+    def _rename(self, old: str, new: str) -> None:
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table(Layer.LIVE, old)}")  # only of the catalog: the folder stays
+        with self.creating(Layer.LIVE, new):
+            self._folder(Layer.LIVE, old).rename(self._folder(Layer.LIVE, new))
         self._clear_delta_cache()
-        self._register_table(layer, new)
+        self._register_table(Layer.LIVE, new)
 
     def _clear_delta_cache(self) -> None:
         """Clears what Delta remembers by folder: another table may use the folder soon."""

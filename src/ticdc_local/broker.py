@@ -80,6 +80,8 @@ class Broker:
 
     The folder is created if it does not exist; a broker started on it again has the same topics and the same address,
     but for a ``port`` that is given.
+
+    ``kill``, ``add_partitions``, ``delete_topic`` and ``delete_records`` are for tests: no command uses them.
     """
 
     def __init__(self, folder: Path, port: int | None = None) -> None:

@@ -68,13 +68,13 @@ def _groups(rows: Sequence[RowChange]) -> Iterable[ImageGroup]:
     return groups.values()
 
 
-def _with_nulls(texts: list[str | None], write: Callable[[list[str]], list[Value]], null: Value) -> list[Value]:
-    """Returns the values of a column, ``null`` for NULL. ``write`` takes neither NULL nor an empty list."""
+def _with_nulls(texts: list[str | None], write: Write) -> list[Any]:
+    """Returns the values of a column, None for NULL. ``write`` takes neither NULL nor an empty list."""
     non_null = [text for text in texts if text is not None]
     if len(non_null) == len(texts):
         return write(non_null)
     following = iter(write(non_null) if non_null else ())
-    return [null if text is None else next(following) for text in texts]
+    return [None if text is None else next(following) for text in texts]
 
 
 Write = Callable[[list[str]], list[Any]]
@@ -99,7 +99,7 @@ def _values(column: Column, texts: list[str | None], zone: ZoneInfo) -> list[Any
     if write is None:
         return texts
     # No event says of other columns whether they are NOT NULL.
-    return _with_nulls(texts, _never_null(write) if column.key else write, None)
+    return _with_nulls(texts, _never_null(write) if column.key else write)
 
 
 def _objects(columns: Mapping[str, list[Any]], count: int) -> Iterable[bytes]:

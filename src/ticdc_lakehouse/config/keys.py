@@ -17,7 +17,7 @@ from msgspec import UNSET
 from msgspec.structs import FieldInfo
 
 from ticdc_codec.errors import ConfigError, suggestion
-from ticdc_codec.options import bare, is_word, typed
+from ticdc_codec.options import allows_null, bare, typed
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -66,7 +66,7 @@ def default_of(field: FieldInfo) -> Any:
 
 
 def _field(field: FieldInfo, value: object, key: Key) -> Any:
-    if value is UNSET or (value is None and not is_word(field.type, "null")):
+    if value is UNSET or (value is None and not allows_null(field.type)):
         if field.required:
             key.note("required key is missing")
         return default_of(field)

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 from msgspec.structs import FieldInfo
 
-from ticdc_codec.options import Option, bare, expected, is_word, option_names, options_of
+from ticdc_codec.options import Option, allows_null, bare, expected, option_names, options_of
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.client_option import CLIENT_OPTIONS
@@ -222,7 +222,7 @@ def _option_schema(option: Option) -> dict[str, Any]:
     described = {"description": option.description}
     match msgspec.json.schema(option.kind), bare(option.kind):
         case _, type() as words if issubclass(words, StrEnum):
-            return described | {"enum": [*words, *([None] if is_word(words, "null") else [])]}
+            return described | {"enum": [*words, *([None] if allows_null(words) else [])]}
         case {"type": "boolean"}, _:
             return described | {"enum": [True, False, "true", "false"]}
         case {"type": "integer", "minimum": least}, _:

@@ -40,7 +40,7 @@ from ticdc_lakehouse.gold.state_tables import (
     TABLE_STATES,
     WINDOWS,
     create_tables,
-    published_rows_of,
+    published_states,
     rows_of,
     values_of,
 )
@@ -198,7 +198,7 @@ def _first_shown(lake: Lake, feed: str, since: datetime) -> int:
 def _needed(lake: Lake, feed: str, first: int, days: int) -> set[str]:
     """Returns the Delta tables of the states published from window ``first`` on, and of dropped tables that may come
     back."""
-    states = published_rows_of(lake, TABLE_STATES, feed)
+    states = published_states(lake, feed)
     later = states.where((F.col("number") > first) & F.col("dropped_at").isNull())
     found = {row["data"] for row in later.select("data").distinct().collect()}
     now = published(lake, feed)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold import irregular, state, views
 from ticdc_lakehouse.gold.apply_plan import TableOutcome
 from ticdc_lakehouse.gold.live_table import live_name, live_names
@@ -40,7 +40,7 @@ def publish(
     after = state.commit_window(lake, config.feed, before, planned, new_definitions, row_changes)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=planned.tso, row_changes=row_changes)
     tables = _defined(shown)
-    views.take_names(lake, config, lake.leave_names(Layer.LIVE, renames), tables)
+    views.take_names(lake, config, lake.leave_names(renames), tables)
     with ThreadPoolExecutor(_VIEWS_AT_ONCE) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     views.update_comments(lake, config, {*renames.values(), *_moved(before, shown)}, tables)

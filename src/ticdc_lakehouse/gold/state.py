@@ -33,7 +33,7 @@ from ticdc_lakehouse.gold.state_tables import (
     definition_from,
     definition_row,
     definitions_sql,
-    published_rows_of,
+    published_states,
     recoverable_from,
     recoverable_row,
     removed_row,
@@ -272,7 +272,7 @@ def names_ever(lake: Lake, feed: str) -> set[str]:
     """Returns the names that live tables and views of a feed ever had while they were published. A name that a table
     got by a RENAME while it was blocked is among them only as long as maintenance keeps that state."""
     defined = lake.spark.sql(definitions_sql(lake, feed)).select("name")
-    rows = defined.union(published_rows_of(lake, TABLE_STATES, feed).select("name")).distinct().collect()
+    rows = defined.union(published_states(lake, feed).select("name")).distinct().collect()
     return {row["name"] for row in rows if row["name"]}
 
 

@@ -156,9 +156,10 @@ def rows_of(lake: Lake, name: str, feed: str) -> DataFrame:
     return lake.spark.table(lake.table(Layer.OPS, name)).where(F.col("feed") == feed)
 
 
-def published_rows_of(lake: Lake, name: str, feed: str) -> DataFrame:
-    """Returns what `rows_of` returns, without the rows of runs that died before they wrote their window's row."""
-    return rows_of(lake, name, feed).join(rows_of(lake, WINDOWS, feed), ["feed", "number", "run"], "left_semi")
+def published_states(lake: Lake, feed: str) -> DataFrame:
+    """Returns a feed's table states, without those of runs that died before they wrote their window's row."""
+    states, windows = rows_of(lake, TABLE_STATES, feed), rows_of(lake, WINDOWS, feed)
+    return states.join(windows, ["feed", "number", "run"], "left_semi")
 
 
 def values_of(lake: Reader, name: str, feed: str, where: str, columns: str = "*") -> list[Values]:

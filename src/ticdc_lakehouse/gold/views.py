@@ -225,7 +225,7 @@ def restore_names(lake: Lake, config: GoldConfig, current: Published) -> bool:
     config = replace(config, mode=current.mode)
     lake.make_schemas(state.lake_name for state in current.tables.values())
     tables = _with_rows(current)
-    take_names(lake, config, lake.step_aside(Layer.LIVE, renames), tables)
+    take_names(lake, config, lake.step_aside(renames), tables)
     show(lake, config, current)
     update_comments(lake, config, renames.values(), tables)
     return True
@@ -240,7 +240,7 @@ def take_names(
     for table, state in shown:
         if state.lake_name in between:
             gold_view(lake, config, table, state, live=between[state.lake_name])
-    lake.take_names(Layer.LIVE, arriving)
+    lake.take_names(arriving)
 
 
 def update_comments(
