@@ -101,7 +101,7 @@ def test_table_is_defined_by_the_columns_of_its_rows() -> None:
 
 
 @pytest.mark.parametrize(("others", "sized"), [("int", False), ("int(11)", True)])
-def test_digits_that_messages_do_not_tell(others: str, sized: bool) -> None:
+def test_digits_that_messages_do_not_show(others: str, sized: bool) -> None:
     """A protocol that tells sizes tells that a DATETIME has none."""
     columns = tuple(Column(name=kind, type=kind) for kind in (others, "datetime", "varchar"))
     table = table_from_wire("d", "t", columns)

@@ -132,7 +132,7 @@ def command_parser(command: str) -> argparse.ArgumentParser:
         ([], "", "the following arguments are required: COMMAND"),
     ],
 )
-def test_a_wrong_command_line_is_said_in_two_lines(
+def test_a_wrong_command_line_is_reported_in_two_lines(
     given: list[str], command: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ending:

@@ -111,7 +111,7 @@ def test_what_does_not_decode_is_exit_code_1(
         (b'{"key": null, "value": "\xc3\xa4"}', """found "value" that is no base64: '\u00e4'"""),
     ],
 )
-def test_a_line_that_is_no_message_is_told_with_what_was_expected_and_found(
+def test_a_line_that_is_no_message_is_reported_with_what_was_expected_and_found(
     wrong: bytes, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_bytes(line(CRAFT) + b"\n" + wrong)
@@ -129,7 +129,7 @@ def test_a_line_that_is_no_message_is_told_with_what_was_expected_and_found(
         (b'{"key": true, "payload": "a"}', 'found a boolean as "key"'),
     ],
 )
-def test_a_line_that_kcat_does_not_print_is_told_with_what_was_expected_and_found(
+def test_a_line_that_kcat_does_not_print_is_reported_with_what_was_expected_and_found(
     wrong: bytes, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_bytes(printed(CANAL) + b"\n" + wrong)

@@ -120,7 +120,7 @@ def state(feed: Changefeed, table: str, database: str = "shop") -> TableState:
     return feed.state.tables[database, table]
 
 
-@pytest.mark.parametrize("table", ["typed", "twin"])
+@pytest.mark.parametrize("table", ["typed", pytest.param("twin", id="like another table")])
 def test_create_table_makes_it_empty_with_exact_types(feed: Changefeed, table: str) -> None:
     view = feed.spark.table(feed.view(table, "made"))
     assert view.count() == 0

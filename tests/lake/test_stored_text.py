@@ -391,7 +391,7 @@ def wire_table(*names: str) -> tuple[Table, str]:
     return table, f"(TIMESTAMP_NTZ'{DAY}.5', 7, {values}1, NULL, '[\"{DAY}.5\",\"7\"]')"
 
 
-def test_values_have_digits_that_messages_do_not_tell(lake: Lake) -> None:
+def test_values_have_digits_that_messages_do_not_show(lake: Lake) -> None:
     expected = {
         "d1 DATETIME": DAY,
         "d2 DATETIME(2)": f"{DAY}.12",
@@ -412,7 +412,7 @@ def test_values_have_digits_that_messages_do_not_tell(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("ddl", "key"), [("MODIFY a DATETIME(6)", (f"{DAY}.500000", "7")), ("ADD PRIMARY KEY (b)", ("7",))]
 )
-def test_a_key_has_digits_that_messages_do_not_tell(lake: Lake, ddl: str, key: tuple[str, ...]) -> None:
+def test_a_key_has_digits_that_messages_do_not_show(lake: Lake, ddl: str, key: tuple[str, ...]) -> None:
     name = altered_table(lake, *wire_table(), f"ALTER TABLE t {ddl}")
     assert [row[0] for row in lake.spark.sql(f"SELECT _ticdc_key FROM {name}").collect()] == [wire_key(*key)]
 

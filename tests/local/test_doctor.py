@@ -64,7 +64,7 @@ def test_a_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_
     assert f"JAVA_HOME is {tmp_path}, which has no bin/java" in java.detail
 
 
-def test_a_folder_that_is_no_project_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_project_is_reported(tmp_path: Path) -> None:
     [found] = doctor.examine_feeds(argparse.Namespace(project=tmp_path, lake=None))
     assert (found.good, found.is_of_machine) == (False, False)
     assert found.detail == f"{tmp_path}: expected a folder with databricks.yml; name it with --project"

@@ -133,13 +133,14 @@ class Planner:
                 by_layout[row.database, row.table, row.columns, row.op, row.handle_only, keyed, passed].append(row)
         groups: dict[TableName, list[RowGroup]] = defaultdict(list)
         for rows in sorted(by_layout.values(), key=lambda rows: commit_order(rows[0])):
-            group = replace(_group(rows), replayed=any(row in self.fresh for row in rows))
+            group = replace(row_group(rows), replayed=any(row in self.fresh for row in rows))
             groups[group.name].append(group)
         by_table = {name: tuple(each) for name, each in groups.items()}
         return Window(rows=by_table, ddls=ddls, replays_seen=None, row_changes=len(self.rows))
 
 
-def _group(rows: Sequence[RowChange]) -> RowGroup:
+def row_group(rows: Sequence[RowChange]) -> RowGroup:
+    """The group of rows that have one layout."""
     first = rows[0]
     return RowGroup(
         name=TableName(str(first.database), str(first.table)),

@@ -207,7 +207,7 @@ def test_a_dismissed_create_table_that_is_replayed_begins_the_table() -> None:
     assert (block_reason(made), steps(made), made.state) == (None, [("M", 20)], None)
 
 
-def test_a_dismissed_ddl_changes_nothing_that_went_on_without_it() -> None:
+def test_a_dismissed_ddl_does_not_change_a_table_that_continued() -> None:
     """A table that later DDLs changed is not the one that the statement found; one that was dropped does not return."""
     assert "lacks: w" in (block_reason(after_dismissal(ADD_W, known=definition(7))) or "")
     assert after_dismissal(ADD_W, known=definition(7)).through == 8

@@ -103,7 +103,7 @@ def test_each_part_of_a_rename_of_several_tables_is_a_ddl_of_its_own() -> None:
         ("ALTER TABLE t SOMETHING UNHEARD", NO_EARLIER_STATE),
     ],
 )
-def test_a_table_that_went_on_without_it_is_blocked(query: str, tso: int) -> None:
+def test_late_ddl_blocks_a_table_that_lacks_it(query: str, tso: int) -> None:
     assert points(ddl(5, query)) == {"t": tso}
 
 
@@ -118,7 +118,7 @@ def test_a_table_that_went_on_without_it_is_blocked(query: str, tso: int) -> Non
     ],
     ids=["a younger table", "an export since", "has its effect", "not gone on yet", "dropped, and kept"],
 )
-def test_a_table_that_does_not_lack_it_goes_on(known: Definition, state: TableState) -> None:
+def test_late_ddl_that_the_table_includes_does_not_block_it(known: Definition, state: TableState) -> None:
     assert points(ADD, before=published(known, state)) == {}
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from random import Random
 
 import pytest
-from planned import _group
+from planned import row_group
 from random_script import Script
 from test_random_windows import ScriptPlanner
 
@@ -67,7 +67,7 @@ class ArrivalPlanner(ScriptPlanner):
         for row in new:
             by_layout[row.table, row.columns, parted.passed(_name(row), commit_order(row))].append(row)
         groups: dict[TableName, tuple[RowGroup, ...]] = defaultdict(tuple)
-        for group in map(_group, by_layout.values()):
+        for group in map(row_group, by_layout.values()):
             groups[group.name] = (*groups[group.name], group)
         return Window(rows=groups, ddls=ddls, replays_seen=None, row_changes=len(new))
 
@@ -137,17 +137,17 @@ def assert_idle_tables(seed: int) -> None:
         assert {name for name, table in tables.items() if table.rows} <= held.keys(), (seed, end)
 
 
-def test_tables_that_rows_tell_are_those_of_tidb_in_mode_eventual() -> None:
+def test_tables_inferred_from_the_wire_equal_tidb_in_mode_eventual() -> None:
     for seed in range(100):
         assert_idle_tables(seed)
 
 
-def test_what_comes_again_changes_nothing_in_mode_eventual() -> None:
+def test_duplicates_change_nothing_in_mode_eventual() -> None:
     for seed in range(100):
         assert_arrivals(seed)
 
 
 @pytest.mark.long
-def test_what_comes_again_in_many_random_scripts_changes_nothing_in_mode_eventual() -> None:
+def test_duplicates_in_many_random_scripts_change_nothing_in_mode_eventual() -> None:
     for seed in range(100, 5000):
         assert_arrivals(seed)

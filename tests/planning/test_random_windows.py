@@ -107,7 +107,7 @@ def test_tables_of_random_scripts_are_those_of_tidb() -> None:
         assert_windows(seed)
 
 
-def test_tables_that_rows_tell_are_those_of_tidb() -> None:
+def test_tables_inferred_from_the_wire_equal_tidb() -> None:
     """They were there before the changefeed, and may get a name that another one had."""
     for seed in range(100):
         assert_idle_tables(seed)
@@ -120,6 +120,6 @@ def test_tables_of_many_random_scripts_are_those_of_tidb() -> None:
 
 
 @pytest.mark.long
-def test_many_tables_that_rows_tell_are_those_of_tidb() -> None:
+def test_many_tables_inferred_from_the_wire_equal_tidb() -> None:
     for seed in range(100, 5000):
         assert_idle_tables(seed)
