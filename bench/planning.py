@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from bench.report import Target
 from bench.report import table as report_table
 from ticdc_lakehouse.planning.barriers import barriers
-from ticdc_lakehouse.planning.naming import Naming
+from ticdc_lakehouse.planning.naming import Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
@@ -119,7 +119,7 @@ def _plan(case: Case, before: Published, known: dict[str, Definition]) -> None:
             window=Window(rows=rows, ddls=ddls, replays_seen=None, row_changes=0),
             quarantine_points={},
             tso=end,
-            naming=Naming(feed="f", history=list),
+            naming=Naming(feed="f", taken=TakenNames()),
         )
     )
     assert len(plan.tables) == case.tables

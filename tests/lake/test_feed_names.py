@@ -1,4 +1,4 @@
-"""Two feeds whose names go together: `shop_crm`, and `shop` with a database `crm`."""
+"""Two feeds whose names go together: `shop_crm`, and `shop` with a database `crm`; and when gold reads such names."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import as_on_databricks
+from changefeed import Changefeed, Source, as_on_databricks, at, ddl
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.folder_lake import FolderLake
-from ticdc_lakehouse.gold import live_table, state, state_tables
+from ticdc_lakehouse.gold import live_table, state, state_tables, windows
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished, misnamed
-from ticdc_lakehouse.gold.naming import check_feed_name, naming
+from ticdc_lakehouse.gold.naming import check_feed_name, naming, taken_names
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Origin
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EVENTS = ("crm", "events")
+    from ticdc_lakehouse.planning.naming import TakenNames
+    from ticdc_local.broker import Broker
+
+EVENTS = TableName("crm", "events")
 SHOP = GoldConfig(feed="shop", time_zone="UTC")
+
+
+def lake_name(lake: Lake, config: GoldConfig, table: TableName) -> str:
+    """The name that a feed's new table gets."""
+    return naming(config, taken_names(lake, config)).lake_name(table)
 
 
 @pytest.fixture
@@ -37,9 +46,9 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
 
 
 def test_a_table_gets_another_name_than_what_a_feed_has(lake: Lake) -> None:
-    assert naming(lake, SHOP).lake_name(EVENTS) == "shop_crm_events"
+    assert lake_name(lake, SHOP, EVENTS) == "shop_crm_events"
     landing.create_tables(lake, "shop_crm")
-    assert naming(lake, SHOP).lake_name(EVENTS).startswith("shop_crm_events_")
+    assert lake_name(lake, SHOP, EVENTS).startswith("shop_crm_events_")
 
 
 def test_a_name_of_a_removed_feed_is_free_once_nothing_of_it_has_it(lake: Lake) -> None:
@@ -53,7 +62,7 @@ def test_a_name_of_a_removed_feed_is_free_once_nothing_of_it_has_it(lake: Lake) 
 
     def refused() -> bool:
         with pytest.raises(ConfigError, match=r"called crm_orders, which has table crm.orders of feed shop: .* remove"):
-            naming(lake, later).lake_name(table.name)
+            lake_name(lake, later, table.name)
         return True
 
     assert refused()
@@ -64,9 +73,9 @@ def test_a_name_of_a_removed_feed_is_free_once_nothing_of_it_has_it(lake: Lake) 
     lake.spark.sql(f"CREATE VIEW {lake.table(Layer.GOLD, name)} AS SELECT 1")
     assert refused(), "its view has other grants"
     lake.spark.sql(f"DROP VIEW {lake.table(Layer.GOLD, name)}")
-    assert naming(lake, later).lake_name(table.name) == name
+    assert lake_name(lake, later, table.name) == name
     create_live_table(lake, name, table, stable_id=stable_id, config=later)
-    assert naming(lake, later).lake_name(table.name) == name, "its own"
+    assert lake_name(lake, later, table.name) == name, "its own"
 
 
 def test_no_feed_drops_a_live_table_of_another(lake: Lake) -> None:
@@ -121,7 +130,7 @@ def test_a_copy_of_a_live_table_stays_as_it_is(lake: Lake) -> None:
 
 def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) -> None:
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
-    view = naming(lake, SHOP).lake_name(EVENTS)
+    view = lake_name(lake, SHOP, EVENTS)
     found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, lake_name=view, stable_id=f"{view}__data")
     state.commit_window(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
     with pytest.raises(ConfigError, match="shop_crm_events in silver is the view of table"):
@@ -129,3 +138,26 @@ def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) ->
     check_feed_name(lake, "shop_crm2")
     landing.create_tables(lake, "shop_crm")
     check_feed_name(lake, "shop_crm")  # it is there already
+
+
+def test_only_a_window_that_gives_a_name_reads_the_names_that_are_taken(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row for each definition that any feed ever had, and most windows have nothing to do with them."""
+    feed, orders = Changefeed(spark, broker, tmp_path), Source(table="orders")
+    create, add = "CREATE TABLE `orders` (`id` BIGINT PRIMARY KEY, `v` CHAR(9))", "ALTER TABLE `orders` ADD `w` INT"
+    feed.send(0, ddl(at(1), create, "shop", "orders", "CREATE"), orders.insert(at(3), 1, "a"))
+    feed.send(0, ddl(at(3), add, "shop", "orders", "ALTER"))
+    feed.resolve(at(4))
+    feed.load()
+    reading: list[int] = []
+
+    def read(lake: Lake, config: GoldConfig) -> TakenNames:
+        reading.append(end)
+        return taken_names(lake, config)
+
+    monkeypatch.setattr(windows, "taken_names", read)
+    for end in (at(2), at(4)):
+        assert feed.apply(end).tso == end
+    assert reading == [at(2)]
+    assert feed.rows("orders") == {1: ("a", None)}

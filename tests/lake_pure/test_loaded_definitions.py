@@ -12,7 +12,7 @@ from ticdc_lakehouse.gold.live_commits import Commits
 from ticdc_lakehouse.ops.dumpling.dialect import Dialect
 from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
 from ticdc_lakehouse.ops.load import ExportLoader
-from ticdc_lakehouse.planning.naming import NameInUse, Naming
+from ticdc_lakehouse.planning.naming import NameInUse, Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -33,7 +33,8 @@ def definition(name: TableName, tso: int, before: Published, *ddls: DdlEvent) ->
     export = Export(folder="x", tso=tso, tables={name: exported}, unreadable={}, dialect=Dialect(), sizes={})
     config, commits = GoldConfig(feed="f", time_zone="UTC"), cast("Commits", None)
     loader = ExportLoader(lake=lake, config=config, export=export, time_zone=None, commits=commits)
-    return loader._definition(name, before, loader._names_since(before), (), Naming(feed="f", history=lambda: [OF_T]))
+    names = Naming(feed="f", taken=TakenNames(names=(OF_T,)))
+    return loader._definition(name, before, loader._names_since(before), (), names)
 
 
 def blocked(kind: StopKind, data: str = "") -> TableState:

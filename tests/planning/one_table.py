@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ticdc_codec.event import Column
-from ticdc_lakehouse.planning.naming import Naming
+from ticdc_lakehouse.planning.naming import NameInUse, Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -80,8 +80,13 @@ def planning_input(
         window=Window(rows={NAME: groups} if groups else {}, ddls=ddls, replays_seen=None, row_changes=0),
         quarantine_points={} if quarantined is None else {NAME: quarantined},
         tso=20,
-        naming=Naming(feed="f", history=list),
+        naming=Naming(feed="f", taken=TakenNames()),
     )
+
+
+def with_names(now: PlanningInput, *used: NameInUse) -> PlanningInput:
+    """The same window, where tables have or had these names."""
+    return replace(now, naming=replace(now.naming, taken=TakenNames(names=used)))
 
 
 def plan(now: PlanningInput, name: TableName = NAME) -> TablePlan:

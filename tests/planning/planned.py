@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from ticdc_codec.event import Ddl, Op, RowChange
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse.planning.barriers import barriers, lagging_names
-from ticdc_lakehouse.planning.naming import NameInUse, Naming
+from ticdc_lakehouse.planning.naming import NameInUse, Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
@@ -76,7 +75,7 @@ class Planner:
             window=self._window(tso),
             quarantine_points={},
             tso=tso,
-            naming=Naming(feed="f", history=partial(list, self.taken)),
+            naming=Naming(feed="f", taken=TakenNames(names=tuple(self.taken))),
             batches=(-1, 0) if eventual else None,
         )
         plan = plan_tables(now)

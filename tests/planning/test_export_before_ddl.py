@@ -8,7 +8,7 @@ import pytest
 
 from ticdc_codec.event import Column
 from ticdc_codec.tso import first_of
-from ticdc_lakehouse.planning.naming import Naming
+from ticdc_lakehouse.planning.naming import Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.planning.steps import AlterRows
@@ -53,7 +53,7 @@ def exported(ddl: DdlEvent, *rows: RowGroup, origin: Origin = Origin.EXPORT, sql
         window=Window(rows={NAME: rows} if rows else {}, ddls=(ddl,), replays_seen=None, row_changes=0),
         quarantine_points={},
         tso=LATER + 1,
-        naming=Naming(feed="f", history=list),
+        naming=Naming(feed="f", taken=TakenNames()),
     )
 
 

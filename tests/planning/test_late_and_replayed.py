@@ -27,10 +27,11 @@ from one_table import (
     planning_input,
     quarantined,
     steps,
+    with_names,
 )
 
 from ticdc_codec.event import Column
-from ticdc_lakehouse.planning.naming import NameInUse, Naming
+from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -259,7 +260,7 @@ def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
     now = arriving(OLD)
     renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)
     now = replace(now, before=replace(now.before, tables={U: STATE}), definitions={DATA: renamed})
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
+    now = with_names(now, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA))
     (made,) = plan_tables(now).tables
     assert (made.name, needs_override(made)) == (U, True)
     assert (block_reason(made) or "").startswith("rows arrived late under the name that it had before, d.t; ways out: ")
@@ -272,11 +273,11 @@ def swapped(*groups: RowGroup, stop: StopReason | None = None) -> PlanningInput:
     now = planning_input(*groups, known=KNOWN)
     tables = {NAME: replace(STATE, lake_name="f_other", stable_id="other"), U: replace(STATE, stop=stop)}
     now = replace(now, before=replace(now.before, tables=tables), definitions={DATA: former, "other": other})
-    now.naming.history = lambda: [
+    used = (
         NameInUse(feed="f", table=name, lake_name=f"f_d_{name.table}", stable_id=data, named_at=named_at)
         for name, data, named_at in ((NAME, DATA, 0), (U, "other", 0), (NAME, "other", 8), (U, DATA, 8))
-    ]
-    return now
+    )
+    return with_names(now, *used)
 
 
 REPLAYED = replace(OLD, replayed=True)
@@ -291,30 +292,30 @@ def test_replayed_rows_from_before_a_swap_of_names_are_missed_by_the_table_that_
     assert own == {NAME: None, U: None}
 
 
-def had_the_name(**since: int) -> Naming:
-    """The tables that had d.t's name, ``own`` being DATA, each since a commit_ts."""
-    named = [
+def had_the_name(now: PlanningInput, **since: int) -> PlanningInput:
+    """With the tables that had d.t's name, ``own`` being DATA, each since a commit_ts."""
+    used = (
         NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA if data == "own" else data, named_at=at)
         for data, at in since.items()
-    ]
-    return Naming(feed="f", history=lambda: named)
+    )
+    return with_names(now, *used)
 
 
 def test_rows_of_one_group_may_be_of_several_tables_that_had_their_name() -> None:
     now = swapped(replace(REPLAYED, first=2, last=5))
-    made = plan(replace(now, naming=had_the_name(gone=0, own=4, other=8)), U)
+    made = plan(had_the_name(now, gone=0, own=4, other=8), U)
     assert "under the name that it had before, d.t" in (block_reason(made) or "")
 
 
 def test_late_rows_may_be_of_several_tables_that_had_their_name_since() -> None:
     now = late(swapped(), 5)
-    made = plan(replace(now, naming=had_the_name(gone=0, own=6, other=8)), U)
+    made = plan(had_the_name(now, gone=0, own=6, other=8), U)
     assert "under the name that it had before, d.t" in (block_reason(made) or "")
 
 
 def test_the_table_that_has_the_name_takes_what_is_its_own_of_a_group() -> None:
     now = planning_input(replace(REPLAYED, first=2, last=5), known=replace(KNOWN, named_at=4), state=STATE)
-    made = plan(replace(now, naming=had_the_name(gone=0, own=4)))
+    made = plan(had_the_name(now, gone=0, own=4))
     assert (block_reason(made), [step.since for step in made.steps if isinstance(step, MergeRows)]) == (None, [4])
 
 
@@ -358,7 +359,7 @@ def test_a_table_that_lags_behind_takes_late_rows_of_its_name_itself() -> None:
         NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=data, named_at=at)
         for data, at in ((DATA, 0), ("other", 6))
     ]
-    now = replace(now, naming=Naming(feed="f", history=lambda: named))
+    now = with_names(now, *named)
     other = replace(KNOWN, table=replace(KNOWN.table, table="w"), stable_id="other", named_at=8)
     tables = {U: behind, W: replace(STATE, lake_name="f_d_w", stable_id="other")}
     now = replace(now, before=replace(now.before, tables=tables), definitions={DATA: KNOWN, "other": other})
@@ -370,7 +371,7 @@ def test_a_table_that_lags_behind_takes_late_rows_of_its_name_itself() -> None:
 def test_rows_from_before_a_table_that_awaits_its_rows_are_not_its_own() -> None:
     like = ddl(16, "CREATE TABLE t LIKE nobody")
     now = planning_input(REPLAYED, ddls=(like,))
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id="gone")]
+    now = with_names(now, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id="gone"))
     made = plan(now)
     assert (made.definition, made.stop and made.stop.kind) == (None, StopKind.AWAITS_ROWS)
 
@@ -405,9 +406,9 @@ def test_a_table_that_has_its_first_name_again_lacks_rows_of_before_itself() -> 
 
 def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
     now = arriving(OLD, known=None)
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
+    now = with_names(now, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA))
     assert plan_tables(now).tables == ()
-    now = replace(now, naming=Naming(feed="f", history=list))
+    now = with_names(now)
     assert [each.name for each in plan_tables(now).tables] == [NAME]
 
 

@@ -26,7 +26,7 @@ from one_table import (
 )
 
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points, new_ddls
-from ticdc_lakehouse.planning.naming import NameInUse, Naming
+from ticdc_lakehouse.planning.naming import NameInUse, Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -34,7 +34,7 @@ from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, DdlEvent
 from ticdc_lakehouse.planning.window_plan import plan_tables
 
 ADD = ddl(5, "ALTER TABLE t ADD COLUMN w INT DEFAULT 7")
-NO_NAMES = Naming(feed="f", history=tuple)
+NO_NAMES = Naming(feed="f", taken=TakenNames())
 
 
 def published(known: Definition | None = KNOWN, state: TableState = STATE) -> Published:
@@ -135,11 +135,9 @@ def test_a_table_that_was_renamed_since_lacks_it() -> None:
     younger = replace(definition(8), stable_id="other", named_at=8)
     other = replace(STATE, stable_id="other")
     before = Published(tso=10, tables={U: STATE, NAME: other}, definitions={DATA: renamed, "other": younger})
-    used = [(NAME, DATA, 0), (U, DATA, 7), (NAME, "other", 8)]
-    names = Naming(
-        feed="f",
-        history=lambda: [NameInUse(feed="f", table=t, lake_name="", stable_id=d, named_at=at) for t, d, at in used],
-    )
+    used = ((NAME, DATA, 0), (U, DATA, 7), (NAME, "other", 8))
+    taken = (NameInUse(feed="f", table=t, lake_name="", stable_id=d, named_at=at) for t, d, at in used)
+    names = Naming(feed="f", taken=TakenNames(names=tuple(taken)))
     truncate, add = "TRUNCATE TABLE t", "ALTER TABLE t ADD COLUMN v VARCHAR(9)"
     assert points(ddl(5, truncate), before=before, names=names) == {"u": NO_EARLIER_STATE}
     assert points(ddl(9, truncate), before=before, names=names) == {"t": 9}

@@ -24,10 +24,11 @@ from one_table import (
     quarantined,
     steps,
     table,
+    with_names,
 )
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.planning.naming import NameInUse, Naming
+from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -98,7 +99,7 @@ def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
 def by_database(*ddls: DdlEvent) -> PlanningInput:
     """A window of a feed with one schema a database."""
     now = planning_input(ROWS, ddls=ddls, known=replace(KNOWN, lake_name="d.t"), state=replace(STATE, lake_name="d.t"))
-    return replace(now, naming=Naming(feed="f", history=list, template="{table}", schema_template="{database}"))
+    return replace(now, naming=replace(now.naming, template="{table}", schema_template="{database}"))
 
 
 def test_a_table_keeps_its_rows_while_its_schema_is_the_same() -> None:
@@ -127,8 +128,8 @@ def by_table(*ddls: DdlEvent) -> PlanningInput:
     """A window of a feed whose tables are named without their databases."""
     known, state = replace(KNOWN, lake_name="t"), replace(STATE, lake_name="t")
     used = NameInUse(feed="f", table=NAME, lake_name="t", stable_id="t__data")
-    now = planning_input(ROWS, ddls=ddls, known=known, state=state)
-    return replace(now, naming=Naming(feed="f", history=lambda: [used], template="{table}"))
+    now = with_names(planning_input(ROWS, ddls=ddls, known=known, state=state), used)
+    return replace(now, naming=replace(now.naming, template="{table}"))
 
 
 def test_a_table_keeps_a_name_that_does_not_name_its_database() -> None:

@@ -23,7 +23,7 @@ from one_table import (
 )
 
 from ticdc_lakehouse.planning.barriers import barriers
-from ticdc_lakehouse.planning.naming import NameInUse, Naming
+from ticdc_lakehouse.planning.naming import NameInUse, Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Published, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -136,7 +136,7 @@ def moved_before(*ddls: DdlEvent, query: str = MOVED) -> PlanningInput:
     return replace(
         now,
         before=replace(now.before, tables={E_U: STATE}),
-        naming=Naming(feed="f", history=lambda: used),
+        naming=Naming(feed="f", taken=TakenNames(names=tuple(used))),
         past_ddls=(rename, *ddls),
     )
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.planning.naming import NameInUse, Naming, dropped_name
+from ticdc_lakehouse.planning.naming import NameInUse, NamesNeeded, Naming, TakenNames, dropped_name
 from ticdc_lakehouse.schema.names import TableName
 
 T = TableName("d", "t")
 
 
 def naming(*taken: NameInUse) -> Naming:
-    return Naming(feed="f", history=lambda: taken)
+    return Naming(feed="f", taken=TakenNames(names=taken))
 
 
 def taken(table: TableName, name: str, stable_id: str = "", feed: str = "f") -> NameInUse:
@@ -62,9 +63,10 @@ def test_no_view_stands_where_another_feed_has_its_own(name: str) -> None:
     """Feed f_d has a table f_d_events in silver."""
     table, plain = TableName("d", name), f"f_d_{name}"
     assert naming().lake_name(table) == plain
-    beside = Naming(feed="f", history=list, is_feed="f_d".__eq__)
+    feeds = frozenset({"f", "f_d"})
+    beside = Naming(feed="f", taken=TakenNames(feeds=feeds))
     assert beside.lake_name(table) == beside.lake_name(table) != plain
-    named = Naming(feed="f", history=lambda: [taken(table, plain)], is_feed="f_d".__eq__)
+    named = Naming(feed="f", taken=TakenNames(names=(taken(table, plain),), feeds=feeds))
     assert named.lake_name(table) == plain, "its own view"
 
 
@@ -95,29 +97,38 @@ def test_a_table_has_its_last_name() -> None:
     assert naming(*history).ids_named_at(TableName("d", "u"), 6) == {"one"}
 
 
-def test_the_history_is_asked_once_and_only_if_a_name_is_needed() -> None:
-    asked = []
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda names: names.lake_name(T),
+        lambda names: names.new_stable_id(T, 9),
+        lambda names: names.ids_named(T),
+        lambda names: names.ids_named_at(T, 9),
+        lambda names: names.ids_named_between(T, 1, 9),
+        lambda names: names.got_name_at(T, 9),
+        lambda names: names.left_name(T, 9),
+    ],
+)
+def test_without_the_names_that_are_taken_nothing_is_answered(answer: Callable[[Naming], object]) -> None:
+    with pytest.raises(NamesNeeded):
+        answer(Naming(feed="f"))
 
-    def history() -> Iterator[NameInUse]:
-        asked.append(1)
-        yield taken(T, "f_d_t")
 
-    names = Naming(feed="f", history=history)
-    assert asked == []
-    names.lake_name(T)
-    names.new_stable_id(T, 9)
-    assert asked == [1]
+def test_a_reserved_id_is_taken_also_once_the_names_are_read() -> None:
+    """An export's tables have theirs before they are published."""
+    without = Naming(feed="f", reserved=frozenset({"f_d_t__data"}))
+    assert replace(without, taken=TakenNames()).new_stable_id(T, 9) == "f_d_t__data_9"
 
 
 def test_a_template_gives_the_names() -> None:
-    names = Naming(feed="f", history=tuple, template="{database}_{table}")
+    names = Naming(feed="f", taken=TakenNames(), template="{database}_{table}")
     assert names.lake_name(T) == "d_t"
     assert names.lake_name(TableName("d", "a b")).startswith("d_a_b_d_a_b_")
     assert names.new_stable_id(T, 7) == "d_t__data"
 
 
 def test_a_template_that_gives_two_tables_one_name_is_refused() -> None:
-    names = Naming(feed="f", history=tuple, template="{table}")
+    names = Naming(feed="f", taken=TakenNames(), template="{table}")
     both = [(table, names.lake_name(table)) for table in (T, TableName("e", "t"))]
     with pytest.raises(ConfigError, match=r"table e.t would be called t, which has table d.t of feed f"):
         names.check_distinct(both)
@@ -128,19 +139,14 @@ def test_a_template_that_gives_two_tables_one_name_is_refused() -> None:
 
 
 def test_a_schema_of_a_database_holds_its_tables() -> None:
-    names = Naming(feed="f", history=tuple, template="{table}", schema_template="{database}")
+    names = Naming(feed="f", taken=TakenNames(), template="{table}", schema_template="{database}")
     assert [names.lake_name(T), names.lake_name(TableName("e", "t"))] == ["d.t", "e.t"]
     assert names.new_stable_id(T, 7) == "d.t__data"
     assert dropped_name("d.t__data_7") == "d.t__dropped_7"
     odd = names.lake_name(TableName("a b", "t"))
     assert re.fullmatch(r"a_b_a_b_[0-9a-f]{8}\.t", odd)
-    other = Naming(
-        feed="g",
-        history=lambda: [taken(T, "d.t")],
-        template="{table}",
-        schema_template="{database}",
-        is_feed="f".__eq__,
-    )
+    of_f = TakenNames(names=(taken(T, "d.t"),), feeds=frozenset({"f", "g"}))
+    other = Naming(feed="g", taken=of_f, template="{table}", schema_template="{database}")
     with pytest.raises(
         ConfigError, match=r"table D.T would be called d.t, which has table d.t of feed f: .*gold.schema"
     ):
@@ -149,30 +155,19 @@ def test_a_schema_of_a_database_holds_its_tables() -> None:
 
 def test_a_name_without_the_feed_is_free_once_that_feed_is_removed() -> None:
     """The tables that are left of one keep their names."""
-    feeds, there = {"f"}, {"d_t", "d_u"}
-    history = [taken(T, "d_t"), taken(TableName("d", "u"), "d_u")]
-
-    def lake_name(table: TableName) -> str:
-        names = Naming(
-            feed="g",
-            history=lambda: history,
-            template="{database}_{table}",
-            is_feed=feeds.__contains__,
-            is_there=there.__contains__,
-        )
-        return names.lake_name(table)
-
+    of_f = TakenNames(names=(taken(T, "d_t"), taken(TableName("d", "u"), "d_u")), feeds=frozenset({"f", "g"}))
+    names = Naming(feed="g", taken=of_f, template="{database}_{table}")
     with pytest.raises(ConfigError, match=r"would be called d_t, which has table d.t of feed f: .*remove feed f first"):
-        lake_name(T)
-    feeds.clear()
-    there.remove("d_t")
-    assert lake_name(T) == "d_t"
+        names.lake_name(T)
+    removed = replace(of_f, feeds=frozenset({"g"}), left_over=frozenset({"d_u"}))
+    names = replace(names, taken=removed)
+    assert names.lake_name(T) == "d_t"
     with pytest.raises(ConfigError, match=r"would be called d_u, which has table d.u of feed f"):
-        lake_name(TableName("d", "u"))
+        names.lake_name(TableName("d", "u"))
 
 
 def test_a_name_of_a_schema_takes_none_of_another_feeds_own() -> None:
-    names = Naming(feed="f", history=tuple, schema_template="{feed}", is_feed="f_d".__eq__)
+    names = Naming(feed="f", taken=TakenNames(feeds=frozenset({"f", "f_d"})), schema_template="{feed}")
     assert names.lake_name(TableName("d", "events")) == "f.f_d_events"
     assert names.lake_name(TableName("x", "y_z")) == "f.f_x_y_z"
     assert re.fullmatch(r"f\.f_x_y_z_+[0-9a-f]{8}", names.lake_name(TableName("x_y", "z")))

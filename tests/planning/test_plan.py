@@ -24,9 +24,10 @@ from one_table import (
     quarantined,
     steps,
     table,
+    with_names,
 )
 
-from ticdc_lakehouse.planning.naming import NameInUse, Naming
+from ticdc_lakehouse.planning.naming import NameInUse, NamesNeeded, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -123,7 +124,7 @@ def test_a_table_that_the_filter_leaves_out_since_is_gone() -> None:
             now = planning_input(ROWS, LATER, known=KNOWN, state=state, ddls=window, config=config)
             assert plan_tables(now) == WindowPlan(tables=(), recoverable=())
     again = planning_input(ROWS, known=KNOWN)
-    again.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
+    again = with_names(again, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA))
     made = plan(again)
     assert (made.state, made.stop, made.definition and made.definition.stable_id) == (None, None, f"{DATA}_15")
     assert steps(made) == [("M", 20)]
@@ -134,7 +135,7 @@ def test_truncated_or_recreated_table_is_another_live_table(query: str) -> None:
     """So that what the table held before stays readable as of a TSO."""
     ddls = (ddl(16, query), *([] if "TRUNC" in query else [ddl(17, "CREATE TABLE t (id BIGINT KEY, v VARCHAR(9))")]))
     now = planning_input(replace(ROWS, first=18), known=KNOWN, state=STATE, ddls=ddls)
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
+    now = with_names(now, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA))
     made = plan(now)
     assert made.start is not None
     assert (made.state, made.start.stable_id) == (None, f"{DATA}_{ddls[-1].commit_ts}")
@@ -173,18 +174,33 @@ def test_tables_of_the_schema_file_are_planned_and_filtered_ones_are_not() -> No
     assert plans[0].definition == replace(KNOWN, origin=Origin.FILE)
 
 
-def test_rows_of_a_table_that_the_filter_excludes_need_no_name_of_the_history() -> None:
-    """They come in every window, and the history grows."""
-
-    def read() -> list[NameInUse]:
-        raise AssertionError("the history is read")
-
+def test_rows_of_a_table_that_the_filter_excludes_need_no_names() -> None:
+    """They come in every window, and the names that were ever used grow in number."""
     noise = TableName("d", "hidden")
     config = GoldConfig(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
     now = planning_input(ROWS, known=KNOWN, state=STATE, config=config)
     rows = {**now.window.rows, noise: (replace(ROWS, name=noise),)}
-    now = replace(now, naming=Naming(feed="f", history=read), window=replace(now.window, rows=rows))
+    now = replace(now, naming=Naming(feed="f"), window=replace(now.window, rows=rows))
     assert [each.name for each in plan_tables(now).tables] == [NAME]
+
+
+@pytest.mark.parametrize("query", ["", "ALTER TABLE t ADD COLUMN w INT", "ALTER TABLE t DROP COLUMN v", "DROP TABLE t"])
+def test_a_window_that_gives_no_name_needs_none(query: str) -> None:
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, query),) if query else ())
+    assert plan_tables(replace(now, naming=Naming(feed="f"))) == plan_tables(now)
+
+
+@pytest.mark.parametrize(
+    ("query", "table"),
+    [("CREATE TABLE u (id INT KEY)", "u"), ("RENAME TABLE t TO u", "t"), ("TRUNCATE TABLE t", "t"), ("", None)],
+)
+def test_a_window_that_gives_a_name_needs_the_names_that_are_taken(query: str, table: str | None) -> None:
+    """The last one has a table that its rows make known."""
+    known, state = (KNOWN, STATE) if query else (None, None)
+    now = planning_input(ROWS, known=known, state=state, ddls=(ddl(16, query, table),) if query else ())
+    assert plan_tables(now).tables
+    with pytest.raises(NamesNeeded):
+        plan_tables(replace(now, naming=Naming(feed="f")))
 
 
 def test_create_table_knows_better_than_a_file() -> None:

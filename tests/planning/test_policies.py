@@ -27,6 +27,7 @@ from one_table import (
     planning_input,
     quarantined,
     steps,
+    with_names,
 )
 
 from ticdc_codec.event import Column
@@ -60,7 +61,7 @@ def test_kept_table_is_blocked_as_it_was_when_it_was_dropped(query: str) -> None
 
 def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
     now = planning_input(ROWS, LATER, known=KNOWN, state=STATE, ddls=(DROP, CREATE), config=KEEP)
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
+    now = with_names(now, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA))
     (made,) = plan_tables(now).tables
     assert (made.state, block_reason(made), made.through) == (None, None, 20)
     assert made.start is not None
@@ -378,7 +379,7 @@ def test_computed_default_may_block_the_table() -> None:
 def test_a_table_that_begins_empty_has_no_old_rows() -> None:
     ddls = (ADD_CLOCK, ddl(15, "CREATE TABLE u LIKE t", "u"), ddl(16, "TRUNCATE TABLE t"))
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
+    now = with_names(now, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA))
     assert pending(plan(now)) == pending(plan(now, U)) == [None, None, None]
     restored = (ADD_CLOCK, ddl(15, "DROP TABLE t"), ddl(16, "RECOVER TABLE t"))
     assert pending(plan(planning_input(known=KNOWN, state=STATE, ddls=restored))) == [None, None, CLOCK]

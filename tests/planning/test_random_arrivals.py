@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import partial
 from random import Random
 
 import pytest
@@ -19,7 +18,7 @@ from test_random_windows import ScriptPlanner
 from ticdc_codec.event import RowChange
 from ticdc_lakehouse.gold.window_reader import first_unapplied
 from ticdc_lakehouse.planning.barriers import barriers
-from ticdc_lakehouse.planning.naming import Naming
+from ticdc_lakehouse.planning.naming import Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -46,7 +45,7 @@ class ArrivalPlanner(ScriptPlanner):
         now = PlanningInput(
             config=CONFIG, before=self.before, definitions=self.definitions, window=self._arrived(batch),
             quarantine_points={}, tso=tso,
-            naming=Naming(feed="f", history=partial(list, self.taken)), batches=(number - 1, number),
+            naming=Naming(feed="f", taken=TakenNames(names=tuple(self.taken))), batches=(number - 1, number),
         )  # fmt: skip
         plan = plan_tables(now)
         for each in plan.tables:

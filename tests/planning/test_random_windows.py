@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import partial
 from random import Random
 
 import pytest
 from planned import Planner
 from random_script import Script
 
-from ticdc_lakehouse.planning.naming import Naming
+from ticdc_lakehouse.planning.naming import Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -40,7 +39,7 @@ class ScriptPlanner(Planner):
         now = PlanningInput(
             config=GoldConfig(feed="f", time_zone="UTC"), before=self.before, definitions=self.definitions,
             window=self._window(tso), quarantine_points=self.quarantine_points, tso=tso, skipped=self.skipped,
-            naming=Naming(feed="f", history=partial(list, self.taken)), late_points=self.late_points,
+            naming=Naming(feed="f", taken=TakenNames(names=tuple(self.taken))), late_points=self.late_points,
         )  # fmt: skip
         plan = plan_tables(now)
         for each in (*plan.tables, *plan.recoverable):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from one_table import (
@@ -18,10 +17,11 @@ from one_table import (
     plan,
     planning_input,
     steps,
+    with_names,
 )
 
 from ticdc_codec.event import Column
-from ticdc_lakehouse.planning.naming import NameInUse, Naming
+from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -94,8 +94,8 @@ def test_a_name_that_a_table_had_before_the_window_is_reused_from_its_rows_on() 
     """Replayed rows from before are of the other one. In mode eventual earlier rows may come later."""
     now = window(rows=(group(NAME, 15),))
     for batches, named_at in ((None, 14), ((3, 4), 0)):
-        before = [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
-        made = plan(replace(now, batches=batches, naming=Naming(feed="f", history=partial(list, before))))
+        before = NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)
+        made = plan(with_names(replace(now, batches=batches), before))
         assert made.definition is not None
         assert made.definition.named_at == named_at
 
@@ -111,8 +111,8 @@ def test_schema_file_does_not_describe_the_next_table_of_a_name() -> None:
         assert (made.start.origin, block_reason(made)) == (origin, None)
     later = replace(window(rows=(group(NAME, 15),)), config=config)
     assert [each.start and each.start.origin for each in plan_tables(later).tables] == ["file"]
-    before = [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
-    later = replace(later, naming=Naming(feed="f", history=partial(list, before)))
+    before = NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)
+    later = with_names(later, before)
     assert [each.start and each.start.origin for each in plan_tables(later).tables] == ["wire"]
 
 
@@ -208,7 +208,7 @@ def reused(now: PlanningInput) -> PlanningInput:
     """Another table had the name up to 5."""
     had = NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)
     left = NameInUse(feed="f", table=U, lake_name="f_d_u", stable_id=DATA, named_at=5)
-    return replace(now, naming=Naming(feed="f", history=partial(list, [had, left])))
+    return with_names(now, had, left)
 
 
 def test_a_reused_name_whose_first_rows_are_deletes_is_reused_from_them_on() -> None:

@@ -2,48 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.bronze.landing import messages_table
+from ticdc_lakehouse.bronze.landing import landed_feeds, messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_table import FEED
 from ticdc_lakehouse.gold.state_tables import WINDOWS, check_format, definitions_sql
-from ticdc_lakehouse.planning.naming import OWN, NameInUse, Naming, schema_part, templated_part
+from ticdc_lakehouse.planning.naming import OWN, NameInUse, Naming, TakenNames, schema_part, templated_part
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.policy import Views
+from ticdc_lakehouse.policy import NAME_TEMPLATE, Views
 from ticdc_lakehouse.schema.names import TableName
 
 
-def naming(lake: Lake, config: GoldConfig) -> Naming:
-    """Returns the `Naming` of new tables of a feed."""
-
-    def history() -> Iterable[NameInUse]:
-        rows = lake.spark.sql(definitions_sql(lake)).select("feed", "database", "table", "name", "data", "named_at")
-        for row in rows.distinct().collect():
-            yield NameInUse(
-                feed=row[0], table=TableName(row[1], row[2]), lake_name=row[3], stable_id=row[4], named_at=row[5]
-            )
-
-    def is_feed(name: str) -> bool:
-        return lake.exists(Layer.BRONZE, messages_table(name))
-
-    def is_there(name: str) -> bool:
-        if lake.exists(Layer.LIVE, name):
-            return lake.property(Layer.LIVE, name, FEED) != config.feed
-        return lake.exists(Layer.SILVER, name) or lake.exists(Layer.GOLD, name)
-
+def naming(config: GoldConfig, taken: TakenNames | None, reserved: Iterable[str] = ()) -> Naming:
+    """Returns the `Naming` of new tables of a feed; ``reserved`` are stable ids that no published table has yet."""
     return Naming(
         feed=config.feed,
-        history=history,
+        taken=taken,
         template=config.name_template,
         schema_template=config.schema_template,
-        is_feed=is_feed,
-        is_there=is_there,
+        reserved=frozenset(reserved),
     )
+
+
+def taken_names(lake: Lake, config: GoldConfig) -> TakenNames:
+    """Reads the names that are taken: a row for each definition of every feed."""
+    rows = lake.spark.sql(definitions_sql(lake)).select("feed", "database", "table", "name", "data", "named_at")
+    names = tuple(
+        NameInUse(feed=row[0], table=TableName(row[1], row[2]), lake_name=row[3], stable_id=row[4], named_at=row[5])
+        for row in rows.distinct().collect()
+    )
+    feeds = frozenset(landed_feeds(lake))
+    return TakenNames(names=names, feeds=feeds, left_over=_left_over(lake, config, names, feeds))
+
+
+def _left_over(lake: Lake, config: GoldConfig, names: Iterable[NameInUse], feeds: Set[str]) -> frozenset[str]:
+    """Returns the names of removed feeds' tables that a table or view in the lake still has, and no table of this feed.
+    None are looked for under the default template, which gives no name a second time."""
+    if config.name_template == NAME_TEMPLATE:
+        return frozenset()
+    own = {name.lake_name for name in names if name.feed == config.feed}
+    gone = {name.lake_name for name in names if name.feed not in feeds} - own
+    live = _existing(lake, Layer.LIVE, gone)
+    views = _existing(lake, Layer.SILVER, gone) | _existing(lake, Layer.GOLD, gone)
+    others = {name for name in live if lake.property(Layer.LIVE, name, FEED) != config.feed}
+    return frozenset(others | (views - live))
+
+
+def _existing(lake: Lake, layer: Layer, names: Set[str]) -> set[str]:
+    parts = {schema_part(name) for name in names}
+    return {name for part in parts for name in lake.tables(layer, part) if name in names}
 
 
 def check_schemas(config: GoldConfig, before: Published) -> None:

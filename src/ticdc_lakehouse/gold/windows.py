@@ -12,7 +12,7 @@ was; the next run goes on from what the dead one wrote (``interrupted_run.resume
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ from ticdc_lakehouse.gold.feed_completeness import feed_completeness
 from ticdc_lakehouse.gold.late_rows import ddls_between, late_ddls, late_rows
 from ticdc_lakehouse.gold.live_commits import Commits
 from ticdc_lakehouse.gold.live_table import live_names
-from ticdc_lakehouse.gold.naming import check_schemas, naming
+from ticdc_lakehouse.gold.naming import check_schemas, naming, taken_names
 from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.publication import publish
 from ticdc_lakehouse.gold.run import GoldRun
@@ -35,10 +35,10 @@ from ticdc_lakehouse.gold.time_zones import check_zone
 from ticdc_lakehouse.gold.watermark import Completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
 from ticdc_lakehouse.log import log, warn
-from ticdc_lakehouse.planning.naming import Naming
+from ticdc_lakehouse.planning.naming import NamesNeeded, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart
-from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, keep_earliest
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, Window, keep_earliest
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -142,7 +142,7 @@ def _apply_window(
     if not start.can_publish:
         return _nothing_applied(config, start, restart), False
     planning_input = _planning_input(lake, config, start, restart)
-    plan, row_changes = plan_tables(planning_input), planning_input.window.row_changes
+    plan, row_changes = _plan(lake, planning_input), planning_input.window.row_changes
     lake.make_schemas(table.lake_name for table in plan.tables)
     run = _gold_run(lake, config, start, restart, source)
     with closing(run.commits), generated_code(lake.spark, row_changes):
@@ -150,6 +150,16 @@ def _apply_window(
     now = _publish_changes(lake, start, planning_input, outcomes)
     applied = _summary(config, start, now, row_changes, sum(outcome.merged for outcome in outcomes))
     return applied, start.completeness.may_advance and now.tso > start.before.tso
+
+
+def _plan(lake: Lake, inputs: PlanningInput) -> WindowPlan:
+    """Returns the plan of a window. Reads the names that are taken only if it depends on them: most windows neither
+    make nor rename a table."""
+    try:
+        return plan_tables(inputs)
+    except NamesNeeded:
+        names = replace(inputs.naming, taken=taken_names(lake, inputs.config))
+        return plan_tables(replace(inputs, naming=names))
 
 
 def _begin_window(lake: Lake, config: GoldConfig, known: Published | None, until_tso: int | None) -> _WindowStart:
@@ -261,41 +271,49 @@ def check_filter(config: GoldConfig, before: Published) -> None:
 def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart: Restart) -> PlanningInput:
     """Returns what the window's plan follows from. Tables of ``restart`` are in the place of those that were
     published."""
-    feed, names = config.feed, naming(lake, config)
-    for definition in restart.definitions:
-        names.reserve(definition.stable_id)
     before = replace(start.before, tables={**start.before.tables, **restart.tables})
-    complete, tso = start.completeness, start.tso
+    complete, restarted = start.completeness, {definition.stable_id: definition for definition in restart.definitions}
+    # Completeness was asked of the published tables.
+    window = _read_window(lake, config, start, before, has_ddls=complete.has_ddls or bool(restart.tables))
     eventual = config.mode is Mode.EVENTUAL
-    if eventual:
-        window = read_arrivals(lake, feed, before, tso, complete.batch, replays_through=complete.replays_through)
-    else:
-        # Completeness was asked of the published tables.
-        has_ddls, replays = complete.has_ddls or bool(restart.tables), complete.replays_through
-        window = read_window(lake, feed, before, tso, has_ddls=has_ddls, replays_through=replays)
+    # Both ask which table had a name before.
+    finds_former = complete.late_ddls or (not eventual and any(_new_names(config, before, window)))
+    names = naming(config, taken_names(lake, config) if finds_former else None, restarted)
     inputs = PlanningInput(
         config=config,
         before=before,
-        definitions={**before.definitions, **{definition.stable_id: definition for definition in restart.definitions}},
+        definitions={**before.definitions, **restarted},
         window=window,
         quarantine_points=complete.quarantine_points,
-        tso=tso,
+        tso=start.tso,
         naming=names,
         batches=(before.batch, complete.batch) if eventual else None,
-        late_points=_late_points(lake, feed, before, complete, names),
-        skipped=skipped(lake, feed, before),
+        late_points=_late_points(lake, config.feed, before, complete, names),
+        skipped=skipped(lake, config.feed, before),
     )
     return inputs if eventual else replace(inputs, past_ddls=_past_ddls(lake, inputs, complete.batch))
+
+
+def _read_window(lake: Lake, config: GoldConfig, start: _WindowStart, before: Published, *, has_ddls: bool) -> Window:
+    feed, tso, complete = config.feed, start.tso, start.completeness
+    if config.mode is Mode.EVENTUAL:
+        return read_arrivals(lake, feed, before, tso, complete.batch, replays_through=complete.replays_through)
+    return read_window(lake, feed, before, tso, has_ddls=has_ddls, replays_through=complete.replays_through)
+
+
+def _new_names(config: GoldConfig, before: Published, window: Window) -> Iterator[TableName]:
+    """Yields the names that rows of the window have, though no published table has them."""
+    return (name for name in window.rows if name not in before.tables and config.matches(*name))
 
 
 def _past_ddls(lake: Lake, inputs: PlanningInput, batch: int) -> Sequence[DdlEvent]:
     """Returns the published DDLs from the first on at which a table left a name that rows of the window have, though
     no published table has it."""
-    before, config = inputs.before, inputs.config
-    new = (name for name in inputs.window.rows if name not in before.tables and config.matches(*name))
-    firsts = {name: min(group.first for group in inputs.window.rows[name]) for name in new}
+    before, window = inputs.before, inputs.window
+    new = _new_names(inputs.config, before, window)
+    firsts = {name: min(group.first for group in window.rows[name]) for name in new}
     left = [found[0] for name, first in firsts.items() if (found := inputs.naming.left_name(name, first)) is not None]
-    return ddls_between(lake, config.feed, min(left), before.tso, batch) if left else ()
+    return ddls_between(lake, inputs.config.feed, min(left), before.tso, batch) if left else ()
 
 
 def _late_points(

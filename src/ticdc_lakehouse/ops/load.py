@@ -27,7 +27,7 @@ from ticdc_lakehouse.gold import views, windows
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
-from ticdc_lakehouse.gold.naming import naming
+from ticdc_lakehouse.gold.naming import naming, taken_names
 from ticdc_lakehouse.gold.state import published, published_ids
 from ticdc_lakehouse.gold.time_zones import check_time_zones
 from ticdc_lakehouse.ops.dumpling.ends import check_ends
@@ -156,7 +156,7 @@ class ExportLoader:
         and one for all tables whose rows have no place in gold."""
         self._check_reached(before)
         taken = published_ids(self.lake, self.config.feed)
-        names = naming(self.lake, self.config)
+        names = naming(self.config, taken_names(self.lake, self.config))
         since = self._names_since(before)
         definitions = all_problems(tables, lambda name: self._definition(name, before, since, taken, names))
         current = {name: state.lake_name for name, state in before.tables.items()}

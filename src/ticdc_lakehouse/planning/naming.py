@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -35,49 +35,73 @@ class NameInUse:
     """commit_ts since which the table has its name in TiDB; 0 if always."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenNames:
+    """The names that are taken in the lake. Only a window that gives a name needs them, or one with changes under a
+    name that a table had before."""
+
+    names: tuple[NameInUse, ...] = ()
+    """All that tables of any feed were ever published with."""
+    feeds: frozenset[str] = frozenset()
+    """The feeds that exist."""
+    left_over: frozenset[str] = frozenset()
+    """The names of removed feeds' tables that a table or view in the lake still has. A feed with the default template
+    does not need them."""
+
+
+class NamesNeeded(Exception):  # noqa: N818 - no error: it tells the caller to plan once more, with the names
+    """A plan depends on the names that are taken, and `Naming` was made without them."""
+
+
 @dataclass(slots=True)
 class Naming:
-    """Chooses the names of new tables: a pure function of the table and of the names in the history, so that a run
-    which repeats an interrupted one chooses the same names."""
+    """Chooses the names of new tables: a pure function of the table and of the names that are taken, so that a run
+    which repeats an interrupted one chooses the same names. Every answer that depends on them raises `NamesNeeded` if
+    it was made without."""
 
     feed: str
-    history: Callable[[], Iterable[NameInUse]]
-    """Reads all names ever used. Called only when a table needs a new name, which most windows do not."""
+    taken: TakenNames | None = None
+    """None if they were not read."""
     template: str = NAME_TEMPLATE
     """The names of tables in the lake: text with {feed}, {database} and {table}."""
     schema_template: str = SCHEMA_TEMPLATE
     """The part of the layers' schemas that contains them: text with {feed} and {database}; may be empty."""
-    is_feed: Callable[[str], bool] = lambda _name: False
-    """True if a feed of this name exists."""
-    is_there: Callable[[str], bool] = lambda _name: False
-    """True if a table or view of this name, and of another feed, is in the lake."""
-    _tables_by_lake_name: dict[str, dict[str, TableName]] = field(default_factory=dict)
+    reserved: frozenset[str] = frozenset()
+    """Stable ids that are used, though no table was published with them yet."""
+    _tables_by_lake_name: dict[str, dict[str, TableName]] = field(init=False, default_factory=dict)
     """The tables that use or used each name of the lake: feed, and name in TiDB."""
-    _ids_by_name: dict[TableName, set[tuple[int, str]]] = field(default_factory=dict)
+    _ids_by_name: dict[TableName, set[tuple[int, str]]] = field(init=False, default_factory=dict)
     """The feed's tables by name, each with the commit_ts since which it had it."""
-    _ids: set[str] = field(default_factory=set)
-    _history_read: bool = False
+    _ids: set[str] = field(init=False, default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._ids.update(self.reserved)
+        for name in () if self.taken is None else self.taken.names:
+            self._tables_by_lake_name.setdefault(name.lake_name, {})[name.feed] = name.table
+            self._ids.add(name.stable_id)
+            if name.feed == self.feed:
+                self._ids_by_name.setdefault(name.table, set()).add((name.named_at, name.stable_id))
 
     def lake_name(self, table: TableName) -> str:
         """Returns the name of the table's live table and views, by the feed's template. If another table uses or used
         it, the default template adds a hash. A feed's own template raises ConfigError if a table of another feed has
         it; its own tables may have it in turn (`check_distinct`)."""
-        self._read_history()
+        taken = self._needed()
         name = templated_lake_name(self.schema_template, self.template, self.feed, table)
         used_by = self._tables_by_lake_name.get(name, {})
         if used_by.get(self.feed) != table:
-            other = next((feed for feed in used_by if self._keeps(feed, name)), None)
-            if other is not None or self._is_reserved(name):
+            other = next((feed for feed in used_by if self._keeps(taken, feed, name)), None)
+            if other is not None or _is_reserved(taken, name):
                 name = self._other_name(name, table, other)
         self._tables_by_lake_name.setdefault(name, {})[self.feed] = table
         return name
 
-    def _keeps(self, feed: str, name: str) -> bool:
+    def _keeps(self, taken: TakenNames, feed: str, name: str) -> bool:
         """True if no other table gets a name that a table of this feed has or had. By the default template the tables
         that have it since would get another one at their next TRUNCATE."""
         if self.template == NAME_TEMPLATE:
             return True
-        return feed != self.feed and (self.is_feed(feed) or self.is_there(name))
+        return feed != self.feed and (feed in taken.feeds or name in taken.left_over)
 
     def _other_name(self, plain: str, table: TableName, other: str | None) -> str:
         if self.template == NAME_TEMPLATE:
@@ -92,10 +116,6 @@ class Naming:
             f"feed {self.feed}: gold.name: table {table} would be called {name}, which {why}: "
             f"give another template than {self.template!r}, or another gold.schema{way_out}"
         )
-
-    def _is_reserved(self, name: str) -> bool:
-        feed, _, last = name.rpartition("_")
-        return is_internal(name) or (last in OWN and self.is_feed(feed))
 
     def check_distinct(self, names: Iterable[tuple[TableName, str]]) -> None:
         """Raises ConfigError if a feed's own template gives two of its tables, each with its name of the lake, the same
@@ -113,20 +133,15 @@ class Naming:
         self._ids.add(stable_id)
         return stable_id
 
-    def reserve(self, stable_id: str) -> None:
-        """Marks an id as used that the history does not contain yet."""
-        self._read_history()
-        self._ids.add(stable_id)
-
     def ids_named(self, table: TableName) -> frozenset[str]:
         """Returns the stable ids of the feed's tables that are or were published under this name."""
-        self._read_history()
+        self._needed()
         return frozenset(stable_id for _, stable_id in self._ids_by_name.get(table, ()))
 
     def ids_named_at(self, table: TableName, commit_ts: int) -> frozenset[str]:
         """Returns the stable ids of the feed's tables that had this name before a commit_ts and, as published, no other
         since; they may be gone."""
-        self._read_history()
+        self._needed()
         named = [(n, id_, name) for name, some in self._ids_by_name.items() for n, id_ in some if n < commit_ts]
         newest: dict[str, int] = {}
         for named_at, id_, _ in named:
@@ -135,7 +150,7 @@ class Naming:
 
     def got_name_at(self, table: TableName, commit_ts: int) -> bool:
         """True if a table of the feed got this name by a DDL at a commit_ts, as published."""
-        self._read_history()
+        self._needed()
         return any(named_at == commit_ts for named_at, _ in self._ids_by_name.get(table, ()))
 
     def left_name(self, table: TableName, commit_ts: int) -> tuple[int, str] | None:
@@ -154,20 +169,20 @@ class Naming:
         """Returns the stable ids of the feed's tables to which rows under this name, with a commit_ts from ``first`` to
         ``last``, may belong: the last published one that got the name before ``first``, and all that got it from then
         until ``last``."""
-        self._read_history()
+        self._needed()
         named = {(named_at, id_) for named_at, id_ in self._ids_by_name.get(table, ()) if named_at < last}
         since = max((named_at for named_at, _ in named if named_at < first), default=first)
         return frozenset(id_ for named_at, id_ in named if named_at >= since)
 
-    def _read_history(self) -> None:
-        if self._history_read:
-            return
-        self._history_read = True
-        for taken in self.history():
-            self._tables_by_lake_name.setdefault(taken.lake_name, {})[taken.feed] = taken.table
-            self._ids.add(taken.stable_id)
-            if taken.feed == self.feed:
-                self._ids_by_name.setdefault(taken.table, set()).add((taken.named_at, taken.stable_id))
+    def _needed(self) -> TakenNames:
+        if self.taken is None:
+            raise NamesNeeded
+        return self.taken
+
+
+def _is_reserved(taken: TakenNames, name: str) -> bool:
+    feed, _, last = name.rpartition("_")
+    return is_internal(name) or (last in OWN and feed in taken.feeds)
 
 
 def is_internal(name: str) -> bool:
