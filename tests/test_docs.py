@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from ticdc_codec.protocols import PROTOCOLS
 
 PROJECT = Path(__file__).parents[1]
 SRC = PROJECT / "src"
@@ -128,3 +132,37 @@ def literals(module: Path) -> list[str]:
             case ast.Constant(value=str(text)):
                 found.append(text)
     return found
+
+
+ADDING = (PROJECT / "docs" / "protocols" / "adding.md").read_text(encoding="utf-8")
+STEP_TWO = ADDING.partition("\n2. ")[2].partition("\n3. ")[0]
+
+
+def marks(record: object) -> Iterator[str]:
+    """The names of a record's fields; in the place of a field that is a record, the names of its fields."""
+    assert is_dataclass(record)
+    for field in fields(record):
+        value = getattr(record, field.name)
+        yield from marks(value) if is_dataclass(value) else (field.name,)
+
+
+def test_marks_that_a_new_protocol_may_set_are_the_fields_of_a_protocol() -> None:
+    listed = sorted(re.findall(r"^   - `(\w+)`: ", STEP_TWO, re.MULTILINE))
+    for protocol in PROTOCOLS.values():
+        assert listed == sorted({*marks(protocol)} - {"decoder", "encode"})
+
+
+def test_contracts_that_a_new_protocol_extends_name_every_protocol() -> None:
+    packages = {f"ticdc_codec.{name}" for name in PROTOCOLS}
+    contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    named = {each["name"]: packages.intersection(re.findall(r"[\w.]+", str(each))) for each in contracts}
+    extended = re.findall(r'"(.+?)"', STEP_TWO)
+    assert {name: found for name, found in named.items() if found} == dict.fromkeys(extended, packages)
+
+
+def test_modules_that_protocols_import_are_in_the_table_of_what_they_share() -> None:
+    table = ADDING.partition("## What they share")[2]
+    shared = {name for cell in re.findall(r"^\| (`.+?) \|", table, re.MULTILINE) for name in re.findall(r"\w+", cell)}
+    texts = [path.read_text("utf-8") for name in PROTOCOLS for path in (SRC / "ticdc_codec" / name).rglob("*.py")]
+    imported = {name for text in texts for name in re.findall(r"^from ticdc_codec\.(\w+)", text, re.MULTILINE)}
+    assert imported <= shared | PROTOCOLS.keys()
