@@ -40,3 +40,9 @@ def test_every_reference_is_used_and_leads_somewhere() -> None:
     assert set(re.findall(r"\]\[([\w-]+)\]", TEXT)) == FILES.keys()
     assert all((PAGE.parent / path).exists() for path in FILES.values())
     assert len(NAMED) == TEXT.count("[`test_")
+
+
+def test_what_tests_show_of_one_aspect_is_said_of_one_case() -> None:
+    parts = [part for _, cell in rows() for part in cell.split("; ") if ": [`test_" in part]
+    assert len(parts) > 10
+    assert len(parts) == len(set(parts))
