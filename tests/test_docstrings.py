@@ -1,6 +1,7 @@
 """Docstrings of functions have one grammar: "Adds …", "Returns …", and "True if …" where they return a bool."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,9 @@ REFUSED = (
 )
 """Beginnings of other grammars: questions, imperatives, fragments, and "gives" for "returns"."""
 
+_REFUSED_PHRASES = re.compile(r"\b(?:go|goes|going|went) on\b|\b(?:came|come|comes) late\b")
+"""A table or a run continues; rows and DDLs are late."""
+
 
 def test_docstrings_of_functions_begin_as_sentences_in_the_third_person() -> None:
     wrong = [place for place, text in docstrings() if begins_wrong(text)]
@@ -20,6 +24,20 @@ def test_docstrings_of_functions_begin_as_sentences_in_the_third_person() -> Non
 def test_each_refused_beginning_is_found_whatever_follows_it() -> None:
     assert all(begins_wrong(f"{word} x.") and begins_wrong(f"{word}.") for word in REFUSED)
     assert not any(map(begins_wrong, ("Adds x.", "Dropped x.", "True if x.", "Offsets of x.")))
+
+
+def test_texts_say_continues_and_late_rows() -> None:
+    texts = [(path, " ".join(text.split())) for path, text in constants()]
+    wrong = [f"{path}: {text}" for path, text in texts if _REFUSED_PHRASES.search(text)]
+    assert not wrong, "\n".join(["expected continues, late rows or DDLs in", *wrong])
+
+
+def constants() -> Iterator[tuple[str, str]]:
+    """The texts of all modules, docstrings and messages alike."""
+    for file in sorted(SRC.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield file.relative_to(SRC).as_posix(), node.value
 
 
 def docstrings() -> Iterator[tuple[str, str]]:

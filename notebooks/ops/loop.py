@@ -5,7 +5,7 @@
 # MAGIC - **Out**: what the three layers write, every `every_seconds`, and what `maintain` does, every
 # MAGIC   `maintain_every_hours`; a line for each round of each feed.
 # MAGIC - **Contract**: may be ended at any time. Feeds take turns: a slow round of one, or its maintenance, delays the
-# MAGIC   others. A feed that fails is tried again, later each time, and the others go on meanwhile;
+# MAGIC   others. A feed that fails is tried again, later each time, and the others continue meanwhile;
 # MAGIC   so they do where a feed's file is wrong, which is read when the loop begins.
 
 # COMMAND ----------

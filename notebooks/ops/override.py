@@ -1,6 +1,6 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # A blocked table: go on
+# MAGIC # A blocked table: continue
 # MAGIC - **In**: a table of `ops.tables` with a `block_reason`, what to do, and why.
 # MAGIC - **Out**: `skip-ddl` skips the DDL that blocks it, `resume` tries again from there.
 # MAGIC   `ops.overrides` keeps the override, and the next run of gold continues with the table.

@@ -60,7 +60,7 @@ WRITER_DEFECTS: Mapping[str, WriterDefect] = MappingProxyType(
             decision=attrgetter("debezium_decimal_key"),
             refusal="its key has a DECIMAL that may have more than 15 digits, which Debezium sends as a float64, so "
             "that two rows may be one: `ticdc-lake load` an export taken since if only the digits are unknown (of a "
-            "table that gold has, schema_file no longer tells them), or set the feed's option debezium-decimal-key to "
+            "table that gold has, schema_file no longer shows them), or set the feed's option debezium-decimal-key to "
             "trust if its values are shorter",
             remark="came as a float64: keys that differ after the 15th digit are one",
         ),

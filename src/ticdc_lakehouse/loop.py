@@ -1,9 +1,9 @@
 """The loop: bronze, silver and gold of feeds, round by round in one session, so that no round waits for Spark to start.
 
 Feeds take turns: a slow round of one, or its maintenance, delays the others. A feed that fails is retried after growing
-pauses, in which the others go on. Between two layers' runs the process may be ended (`run_lock.RUNS`): all state is in
-the lake. Maintenance is the loop's own, too: that of another run would publish on top of a state that the loop has left
-behind by then, and be refused each time.
+pauses, in which the others continue. Between two layers' runs the process may be ended (`run_lock.RUNS`): all state is
+in the lake. Maintenance is the loop's own, too: that of another run would publish on top of a state that the loop has
+left behind by then, and be refused each time.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def rounds(
 def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
     """Runs the loop of a notebook's widgets: ``feeds`` (a JSON list), ``every_seconds``, ``rounds`` (empty: forever),
     ``maintain_every_hours`` (empty: never). Prints a line for each round of each feed, and for a feed that cannot begin
-    since its file is wrong: the others go on.
+    since its file is wrong: the others continue.
 
     Raises ConfigError for a widget that is wrong, without a feed that can begin, in the end where one could not or its
     last round failed, and if Java has ended.

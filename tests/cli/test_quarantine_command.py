@@ -89,7 +89,7 @@ def test_a_dismissal_ends_with_the_run_that_goes_on_without_the_messages(
     out, notes = capsys.readouterr()
     assert out == f"crm: {count} dismissed\n"
     command = f"ticdc-lake run --feed crm --project {project}"
-    assert notes == (f"The next run of gold goes on without them: {command}\n" if count else "")
+    assert notes == (f"The next run of gold continues without them: {command}\n" if count else "")
 
 
 def test_a_message_stays_on_its_line_whatever_its_table_is_called() -> None:

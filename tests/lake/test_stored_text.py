@@ -421,7 +421,7 @@ def test_texts_of_unknown_digits_block_the_table(lake: Lake) -> None:
     table, row = wire_table("d")
     fill(lake, table, row)
     for ddl in ("MODIFY d VARCHAR(30)", "RENAME COLUMN a TO z", "MODIFY b BIGINT"):
-        with pytest.raises(ApplyError, match="do not tell how many digits"):
+        with pytest.raises(ApplyError, match="do not show how many digits"):
             alter_live_table(lake, table, f"ALTER TABLE t {ddl}")
 
 

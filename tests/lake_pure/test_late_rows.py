@@ -10,17 +10,17 @@ from ticdc_lakehouse.gold.late_rows import blocking_point
 @pytest.mark.parametrize(
     ("gone", "since", "way_out"),
     [
-        (4, 4, "`ticdc-lake table resume` goes back and applies what came late"),
+        (4, 4, "`ticdc-lake table resume` goes back and applies the late rows and DDLs"),
         (
             0,
             5,
-            "a DDL changed the table at 5; ways out: `ticdc-lake load` goes on from an export taken since; "
-            "`ticdc-lake table resume` goes on without what came late",
+            "a DDL changed the table at 5; ways out: `ticdc-lake load` continues from an export taken since; "
+            "`ticdc-lake table resume` continues without the late rows and DDLs",
         ),
         (
             5,
             5,
-            "silver no longer has all changes up to 5 (silver.retention_days); ways out: `ticdc-lake load` goes on "
+            "silver no longer has all changes up to 5 (silver.retention_days); ways out: `ticdc-lake load` continues "
             "from an export taken since",
         ),
     ],

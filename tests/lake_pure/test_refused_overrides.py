@@ -25,7 +25,7 @@ STATE = TableState(lake_name="f_shop_orders", stable_id="d", version=1, applied_
 
 @pytest.mark.parametrize(
     ("action", "why"),
-    [(OverrideAction.RESUME, "needs no override; the next run goes on"), (OverrideAction.SKIP_DDL, "by a DDL")],
+    [(OverrideAction.RESUME, "needs no override; the next run continues"), (OverrideAction.SKIP_DDL, "by a DDL")],
 )
 def test_a_message_in_quarantine_is_no_matter_of_overrides(tmp_path: Path, action: OverrideAction, why: str) -> None:
     before = Published(tso=9, tables={TableName("shop", "orders"): STATE})
@@ -35,5 +35,5 @@ def test_a_message_in_quarantine_is_no_matter_of_overrides(tmp_path: Path, actio
 
 def test_a_ddl_is_not_skipped_where_that_does_not_help(tmp_path: Path) -> None:
     before = Published(tso=9, tables={TableName("shop", "orders"): replace(STATE, stop=FIRST_KEY)})
-    with pytest.raises(ConfigError, match=r"table shop.orders: skipping the DDL does not help: .*load` goes on from"):
+    with pytest.raises(ConfigError, match=r"table shop.orders: skipping the DDL does not help: .*load` continues from"):
         blocked_table(DeltaReader(tmp_path), "f", before, "shop.orders", OverrideAction.SKIP_DDL)

@@ -197,7 +197,7 @@ def test_ddls_and_messages_block_a_table(now: PlanningInput, through: int, reaso
 
 
 def test_unsupported_ddl_names_the_ways_out_in_one_line() -> None:
-    anew = "`ticdc-lake load` goes on from an export taken since; DROP and CREATE in TiDB starts the table anew"
+    anew = "`ticdc-lake load` continues from an export taken since; DROP and CREATE in TiDB starts the table anew"
     unfollowed = ddl(17, UNFOLLOWED.replace(" ADD", "\n  ADD"))
     known = block_reason(plan(planning_input(ROWS, known=KNOWN, state=STATE, ddls=(unfollowed,)))) or ""
     assert known.endswith(f": {UNFOLLOWED}; ways out: `ticdc-lake table skip-ddl` skips it; {anew}")

@@ -427,7 +427,7 @@ def test_what_came_late_while_a_table_was_blocked_and_cannot_be_merged_is_report
     made = plan(now)
     assert (made.through, needs_override(made), made.stop and made.stop.kind) == (8, True, StopKind.LATE_ROWS)
     assert (
-        "?), a late row came, and a later DDL changed the table; ways out: `ticdc-lake table resume` goes on without"
+        "?), a late row came, and a later DDL changed the table; ways out: `ticdc-lake table resume` continues without"
         in str(block_reason(made))
     )
     assert plan(waiting(DDL_STOP, OLD, since=3)).stop == DDL_STOP

@@ -173,7 +173,7 @@ def test_nothing_goes_back_behind_a_later_ddl() -> None:
     before = published(definition(7))
     assert points(ADD, before=before) == {"t": NO_EARLIER_STATE}
     (point,) = late_ddl_points(before, [ADD]).values()
-    assert "`ticdc-lake table resume` goes on without what came late" in str(point.stop)
+    assert "`ticdc-lake table resume` continues without the late rows and DDLs" in str(point.stop)
 
 
 def test_late_create_of_an_unseen_table_counts_unless_it_was_dropped_since() -> None:

@@ -115,7 +115,7 @@ def test_a_table_that_goes_to_another_schema_has_no_rows_there(query: str) -> No
     moved, new = plan(now, TableName("other", "t")), plan(now)
     assert (moved.start, moved.through) == (None, 12)
     assert needs_override(moved)
-    assert "`ticdc-lake load` goes on from an export taken since" in str(block_reason(moved))
+    assert "`ticdc-lake load` continues from an export taken since" in str(block_reason(moved))
     assert (new.lake_name, new.stop, new.start and new.start.commit_ts) == ("d.t", None, 13)
     again = replace(now, before=replace(now.before, tso=20), window=replace(now.window, rows={}, ddls=()))
     state = TableState(lake_name="", stable_id="", version=-1, applied_tso=12, stop=moved.stop)

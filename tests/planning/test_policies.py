@@ -78,7 +78,7 @@ def test_a_table_that_is_kept_gives_way_to_rows_that_come_after_its_drop(publish
         now = replace(now, before=kept, window=replace(now.window, rows=rows, ddls=()), tso=30)
     made = plan(now)
     assert (made.start, made.through, needs_override(made)) == (None, 16, True)
-    assert "its rows go on after TiDB dropped it at 16" in (block_reason(made) or "")
+    assert "its rows continue after TiDB dropped it at 16" in (block_reason(made) or "")
     assert [(gone.dropped_at, gone.stop) for gone in plan_tables(now).recoverable] == [(16, None)]
     assert plan_tables(replace(now, batches=(-1, 0))).recoverable == ()
 
@@ -187,7 +187,7 @@ def after_skipping(query: str, policy: Policy | None = None) -> tuple[int, str |
 )
 def test_after_a_skipped_change_of_keys_rows_with_another_one_stop_the_table(change: str) -> None:
     """Each would be a second row: the other key may not be unique any more."""
-    why = "the handle key of its rows was id and is v; ways out: `ticdc-lake load` goes on from an export taken since"
+    why = "the handle key of its rows was id and is v; ways out: `ticdc-lake load` continues from an export taken since"
     assert after_skipping(f"ALTER TABLE t {change}, {STORED}") == (14, why)
     ignore = Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE)
     assert after_skipping(f"ALTER TABLE t {change}, {STORED}", ignore) == (14, why)

@@ -229,7 +229,7 @@ def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> N
         [row] = lake.rows(f"SELECT max(batch) AS batch FROM ({' UNION ALL '.join(batches)})")
         return None if row["batch"] is None else int(row["batch"]) - first_batch
 
-    way_out = "bronze goes on where its tables end"
+    way_out = "bronze continues where its tables end"
     stream_checkpoint.refuse_older(f"feed {feed}: bronze", checkpoint, batch_after, way_out)
 
 

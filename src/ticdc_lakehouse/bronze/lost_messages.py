@@ -27,14 +27,14 @@ def loss_of(text: str, checkpoint: str) -> str | None:
     if _PARTITION_GONE.search(text):
         return (
             f"partitions that bronze reads are not in Kafka, or were not when it planned its newest batch: {reason}. "
-            f"If they are there again, and nobody created them anew, delete the folder {checkpoint}: bronze goes on "
+            f"If they are there again, and nobody created them anew, delete the folder {checkpoint}: bronze continues "
             "where its tables end. If they were deleted, their messages may be lost: begin a new feed"
         )
     if _BEGINNING_GONE.search(text):
         return (
-            f"Kafka deleted the first messages of a new topic or partition before bronze read them: {reason}. To go on "
-            f"with those that are left, delete the folder {checkpoint}: bronze goes on where its tables end. Then "
-            "`load` an export of the tables whose changes are lost"
+            f"Kafka deleted the first messages of a new topic or partition before bronze read them: {reason}. To "
+            f"continue with those that are left, delete the folder {checkpoint}: bronze continues where its tables "
+            "end. Then `load` an export of the tables whose changes are lost"
         )
     return (
         f"Kafka deleted messages before they were read (its retention is shorter than the reader's pause): {reason}. "

@@ -94,8 +94,8 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Text | None,
         Meta(
             description="A file beside this one with CREATE TABLE of the tables that existed before the changefeed: "
-            "SHOW CREATE TABLE's or Dumpling's, after `USE <database>;`. It tells of tables that gold does not have "
-            "yet, and not of one that takes the name of another; of others an [export](loading.md) does."
+            "SHOW CREATE TABLE's or Dumpling's, after `USE <database>;`. It defines tables that gold does not have "
+            "yet, but none that takes the name of another; an [export](loading.md) defines the others."
         ),
     ] = None
     source: Annotated[

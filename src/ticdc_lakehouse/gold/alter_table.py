@@ -126,8 +126,8 @@ def _replace_rows(lake: Lake, table: str, query: str, definition: Table, columns
 
 
 def _adds_and_drops(effects: Sequence[Effect]) -> bool:
-    """True if columns are dropped and others added: Delta cannot tell that from a change of their types, and a new
-    column under a dropped one's name has other values."""
+    """True if columns are dropped and others added: Delta cannot distinguish that from a change of their types, and a
+    new column under a dropped one's name has other values."""
     return any(isinstance(e, ColumnAdded) for e in effects) and any(isinstance(e, ColumnDropped) for e in effects)
 
 

@@ -110,12 +110,12 @@ def _instant_sql(timestamp: TypedColumn, text: str, zone: str) -> str:
 
 
 def _with_all_digits(column: ColumnDefinition) -> ColumnDefinition:
-    """Returns the column with all digits that a moment can have, if messages do not tell how many its type has."""
+    """Returns the column with all digits that a moment can have, if messages do not show how many its type has."""
     return replace(column, type=replace(column.type, size=(6,))) if column.has_unknown_digits else column
 
 
 def _converted_sql(before: ColumnDefinition, after: ColumnDefinition, text: str) -> str:
-    """Returns `converted_sql`, also for values whose digits after the point only their texts tell."""
+    """Returns `converted_sql`, also for values whose digits after the point only their texts show."""
     kinds = before.type.family, after.type.family
     if not before.sized and kinds == (Family.TIME, Family.TIME):
         return filled_time_sql(text, after.type.digits)

@@ -1,4 +1,4 @@
-"""What an interrupted run left of a live table: the next run goes on from it, or puts the table back."""
+"""What an interrupted run left of a live table: the next run continues from it, or puts the table back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ticdc_lakehouse.policy import Mode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumePoint:
-    """Where a run goes on with a live table."""
+    """Where a run continues with a live table."""
 
     version: int
     """The newest version of the table."""

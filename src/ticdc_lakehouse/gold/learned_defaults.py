@@ -38,7 +38,7 @@ _OWN_CLOCK_US = 60 * 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """What a segment's rows, before they are merged, tell of the pending columns of their live table."""
+    """What a segment's rows, before they are merged, show of the pending columns of their live table."""
 
     fills: tuple[ColumnFilled, ...]
     """The values that they show. A value counts if all rows that show one show the same."""
@@ -52,7 +52,7 @@ class Learned:
 
 
 def learned(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> Learned:
-    """Returns what the rows, which the live table has not merged yet, tell of its pending columns."""
+    """Returns what the rows, which the live table has not merged yet, show of its pending columns."""
     columns = [(column, column.pending) for column in pending_columns(rows.table) if column.pending is not None]
     found = lake.spark.sql(_learned_sql(lake, feed, name, rows, columns, time_zone)).first()
     assert found is not None

@@ -70,7 +70,7 @@ def blocked_table(
     if state.dropped:
         raise ConfigError(f"{feed}: table {name} is not blocked: {stop}")
     if stop.kind is StopKind.QUARANTINED:
-        raise ConfigError(f"{feed}: table {name} needs no override; the next run goes on after that: {stop}")
+        raise ConfigError(f"{feed}: table {name} needs no override; the next run continues after that: {stop}")
     _check_kept(lake, feed, name, state)
     _check_not_repaired(lake, feed, name, state)
     return name, state, stop

@@ -166,7 +166,7 @@ def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[st
 
 
 def tables_of(statement: Statement) -> list[TableName]:
-    """Returns the tables whose topic gets the DDL, as far as its text tells: a RENAME goes to that of the old name
+    """Returns the tables whose topic gets the DDL, as far as its text shows: a RENAME goes to that of the old name
     (wire.md 2.4). An EXCHANGE PARTITION goes to that of one table or the other: ticdc takes the partitioned one, tiflow
     not."""
     if unqualified_name(statement) is not None:

@@ -251,7 +251,7 @@ class TableExecution:
         return None
 
     def _commit(self, lake: Lake, commit: Callable[[], object]) -> None:
-        """Calls ``commit``. If its version is the next one, nobody else wrote to the table; else its history tells."""
+        """Calls ``commit``. If its version is the next one, nobody else wrote to the table; else history decides."""
         version = committed(lake.spark, commit)
         if version == self.version + 1 and not self.written:
             self.version = version
@@ -279,7 +279,7 @@ class TableExecution:
 
 def _done_part(plan: TablePlan, done: list[Step], incomplete: IncompleteStep) -> TablePlan:
     """Returns the plan as far as it was done. A DDL of an index leaves the definition its commit_ts: where the steps
-    before it lead tells if it is done."""
+    before it lead shows if it is done."""
     through = incomplete.point.tso
     defined = (
         each for each in plan.new_definitions if max(each.definition.commit_ts, each.after) < incomplete.first_missing

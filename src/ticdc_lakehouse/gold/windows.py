@@ -6,7 +6,7 @@
 ``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, a DDL in one
 commit. Then W and the Delta version of every table are published (``state.commit_window``), then live tables get their
 new names and views their new versions (``publication``). A run that dies in between leaves the published state as it
-was; the next run goes on from what the dead one wrote (``interrupted_run.resume``), or puts it back.
+was; the next run continues from what the dead one wrote (``interrupted_run.resume``), or puts it back.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def apply(
     """Applies what is complete, up to ``until_tso`` at most, and publishes it. Repeating it changes nothing. Where a
     window retires the topic that the watermark was waiting on, the next window follows at once.
 
-    Tables of ``restart`` go on from there, in the place of what was published of them. ``known`` is the state that an
-    earlier run of this process published (`Applied.state`), after which none failed: it is not read again if it is
+    Tables of ``restart`` continue from there, in the place of what was published of them. ``known`` is the state that
+    an earlier run of this process published (`Applied.state`), after which none failed: it is not read again if it is
     still the newest. ``source`` opens sessions in TiDB, for ``on_handle_key_only: source``. Raises ConfigError if
     nothing can be published at all.
     """

@@ -126,7 +126,7 @@ class _NamesSince:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportLoader:
-    """Makes live tables of an export's tables. They are published when gold goes on from their initial states."""
+    """Makes live tables of an export's tables. They are published when gold continues from their initial states."""
 
     lake: Lake
     config: GoldConfig

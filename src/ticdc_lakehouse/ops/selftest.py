@@ -250,7 +250,7 @@ _CHECKS: dict[str, tuple[Callable[[Environment], str], str]] = {
     ),
     "commit metadata": (
         _commit_metadata,
-        "Commits do not carry their TSO: as_of by TSO, and going on after a crash, cannot work. Use dedicated access "
+        "Commits do not carry their TSO: as_of by TSO, and continuing after a crash, cannot work. Use dedicated access "
         "mode; if CREATE TABLE failed, the service principal lacks CREATE_TABLE on ops.",
     ),
     "pinned view": (

@@ -112,7 +112,7 @@ def lagging_names(ddls: Iterable[DdlEvent], before: Published) -> dict[TableName
 
 def names_after(tso: int, ddls: Iterable[DdlEvent], before: Published) -> frozenset[TableName]:
     """Returns the names that tables which are applied up to ``tso`` or less may have had since: they take rows of these
-    names after it once they go on."""
+    names after it once they continue."""
     renamed = _renamed(ddls)
     below = [name for name, state in before.tables.items() if state.applied_tso <= tso and not state.dropped]
     return frozenset(each for name in below for each in _reached(name, renamed))

@@ -80,7 +80,7 @@ def _not_skippable(stop: StopReason) -> StopReason:
 
 
 def await_rows(ddl: DdlEvent, builder: TablePlanBuilder | None, reason: str) -> None:
-    """Lets the first rows of a table that a DDL made tell its columns, unless they are known."""
+    """Lets the first rows of a table that a DDL made show its columns, unless they are known."""
     if builder is not None and builder.definition is None:
         stop = unsupported_ddl(ddl.commit_ts, ddl.query, reason, can_skip=False, needs_override=False)
         builder.awaits_rows = replace(stop, kind=StopKind.AWAITS_ROWS)

@@ -115,7 +115,7 @@ def _concerned(statement: Statement) -> tuple[TableName, ...]:
 
 
 def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Statement, *, renamed: bool) -> bool:
-    """True if a published table went on without the DDL: the table is not younger, and does not have its effect.
+    """True if a published table continued without the DDL: the table is not younger, and does not have its effect.
     ``renamed``: it got its name after the DDL."""
     state, definition = before.tables[name], before.definition_of(name)
     if state.dropped or state.applied_tso <= ddl.commit_ts:

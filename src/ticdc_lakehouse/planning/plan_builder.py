@@ -84,7 +84,7 @@ class TablePlanBuilder:
     """Published table whose columns and rows are unknown: DDLs below this commit_ts have led to its name. (A table with
     a definition has the name of that one, and is followed from there.)"""
     awaits_rows: StopReason | None = None
-    """Why a table without rows has no columns: they are unknown, or the lake cannot name one. Its first rows tell
+    """Why a table without rows has no columns: they are unknown, or the lake cannot name one. Its first rows show
     them."""
     _recorded: DdlEvent | None = None
     """The DDL that was recorded last."""

@@ -45,7 +45,7 @@ class TableState:
 
     @property
     def overridden(self) -> bool:
-        """True if the table waited for an override, and goes on by one."""
+        """True if the table waited for an override, and continues by one."""
         waits = (StopKind.UNSUPPORTED_DDL, StopKind.AMBIGUOUS_TABLE, StopKind.LATE_ROWS, StopKind.LATE_DDL)
         return self.stop is not None and self.stop.kind in waits and not self.stop.needs_override
 

@@ -38,7 +38,7 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None:
-        # A resumed table continues from what came late; rows before its last DDL cannot be merged again.
+        # A resumed table continues from its late rows and DDLs; rows before its last DDL cannot be merged again.
         if late.tso >= builder.mergeable_since:
             builder.complete_through, builder.applied_ddls = late.tso, AppliedDdls()
         builder.block(late.stop)

@@ -75,12 +75,12 @@ def without_rows(dropped: TablePlanBuilder) -> TablePlanBuilder:
 
 
 def restored(dropped_at: int) -> StopReason:
-    """Returns the reason of a table whose rows go on after its DROP: Debezium sends no RECOVER and no FLASHBACK TABLE
-    (wire.md 8.8), and no protocol sends FLASHBACK DATABASE. If a table that gold never saw got the name instead, its
-    rows are unknown, too."""
+    """Returns the reason of a table whose rows continue after its DROP: Debezium sends no RECOVER and no FLASHBACK
+    TABLE (wire.md 8.8), and no protocol sends FLASHBACK DATABASE. If a table that gold never saw got the name instead,
+    its rows are unknown, too."""
     detail = (
-        f"its rows go on after TiDB dropped it at {with_time(dropped_at)}, and no CREATE TABLE came: TiDB restored it, "
-        "or gave its name to a table that gold does not have"
+        f"its rows continue after TiDB dropped it at {with_time(dropped_at)}, and no CREATE TABLE came: TiDB restored "
+        "it, or gave its name to a table that gold does not have"
     )
     return StopReason(
         kind=StopKind.RESTORED,

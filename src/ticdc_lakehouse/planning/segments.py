@@ -91,7 +91,7 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
 
 def merge_rest(inputs: PlanningInput, builder: TablePlanBuilder) -> None:
     """Merges the remaining rows of the window. A table that has neither columns nor rows is blocked where it is, until
-    its first rows tell its columns."""
+    its first rows show its columns."""
     at = builder.planned_through
     merge_until(inputs, builder, inputs.tso)
     if builder.definition is None and builder.stop is None:
@@ -119,7 +119,7 @@ def define(
     inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, origin: Origin, *, named_at: int = 0
 ) -> None:
     """Sets a builder's first definition. A table with a column that the lake cannot name is blocked and gets none.
-    ``named_at``: `Definition.named_at`, where neither a DDL nor the builder tells it."""
+    ``named_at``: `Definition.named_at`, where neither a DDL nor the builder shows it."""
     if (clash := name_clash(table.sent)) is not None:
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return

@@ -19,9 +19,9 @@ class StopKind(StrEnum):
     UNSUPPORTED_DDL = "unsupported_ddl"
     """A DDL that gold does not support."""
     AWAITS_ROWS = "awaits_rows"
-    """A DDL made the table, empty, with columns that are unknown: its first rows tell them."""
+    """A DDL made the table, empty, with columns that are unknown: its first rows show them."""
     AMBIGUOUS_TABLE = "ambiguous_table"
-    """A DDL whose text does not tell of which database one of its tables is, and several tables have its name."""
+    """A DDL whose text does not show of which database one of its tables is, and several tables have its name."""
     DROPPED = "dropped"
     """TiDB dropped it, and the policy is to keep its last rows (``on_drop: keep``)."""
     QUARANTINED = "quarantined"
@@ -60,10 +60,10 @@ class WayOut(StrEnum):
 _TEXTS: Mapping[WayOut, str] = MappingProxyType(
     {
         WayOut.SKIP_DDL: "`ticdc-lake table skip-ddl` skips it",
-        WayOut.LOAD_EXPORT: "`ticdc-lake load` goes on from an export taken since",
+        WayOut.LOAD_EXPORT: "`ticdc-lake load` continues from an export taken since",
         WayOut.RECREATE: "DROP and CREATE in TiDB starts the table anew",
-        WayOut.RESUME: "`ticdc-lake table resume` goes back and applies what came late",
-        WayOut.RESUME_WITHOUT: "`ticdc-lake table resume` goes on without what came late",
+        WayOut.RESUME: "`ticdc-lake table resume` goes back and applies the late rows and DDLs",
+        WayOut.RESUME_WITHOUT: "`ticdc-lake table resume` continues without the late rows and DDLs",
         WayOut.SET_HANDLE_KEY_POLICY: "gold.on_handle_key_only: source reads such rows from TiDB, null leaves NULLs",
         WayOut.ASK_TIDB_AGAIN: "the next run asks TiDB again",
         WayOut.REPLAY_OR_DISMISS: "`ticdc-lake quarantine list` shows it, `replay` and `dismiss` end it",

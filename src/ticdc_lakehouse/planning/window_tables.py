@@ -154,8 +154,8 @@ class WindowTables:
         return not _may_be_given(name, since)
 
     def _block_restored(self, name: TableName) -> bool:
-        """Adds a table whose rows go on after its DROP, although no statement created it again, and blocks it for good:
-        the rows that it has from before are not known. False if TiDB did not drop a table of this name."""
+        """Adds a table whose rows continue after its DROP, although no statement created it again, and blocks it for
+        good: the rows that it has from before are not known. False if TiDB did not drop a table of this name."""
         dropped = last_recoverable(recoverable_of(self.recoverable, name))
         if dropped is None or dropped.dropped_at is None:
             return False

@@ -46,14 +46,14 @@ class ColumnDefinition:
     origin_default: str | None = None
     """What TiDB shows in rows from before its ADD COLUMN that were not written since (the column's origin default),
     where that is not NULL: a value's text, or of one that is not known a mark which only CREATE TABLE … LIKE copies.
-    None also where messages, an export or the ``schema_file`` made the definition: they do not tell."""
+    None also where messages, an export or the ``schema_file`` made the definition: they do not show it."""
     sized: bool = True
-    """False if only messages tell its type, and not how many digits its values have after the point, or how long they
+    """False if only messages show its type, and not how many digits its values have after the point, or how long they
     are: most protocols call a DATETIME(3) ``datetime``, and a CHAR(9) ``char``, which is CHAR(1) in a statement."""
 
     @property
     def has_unknown_digits(self) -> bool:
-        """True if the number of digits in the texts of its values is not known: for a moment messages do not tell
+        """True if the number of digits in the texts of its values is not known: for a moment messages do not show
         it."""
         return not self.sized and self.type.family in (Family.DATETIME, Family.TIMESTAMP)
 
@@ -118,7 +118,7 @@ class Table:
     """All keys and indexes, in the order in which they were made; None where that is not known."""
     partitioning: Partitioning | None = None
     foreign_keys: int = 0
-    """How many foreign keys it ever had, as far as statements tell: TiDB numbers those without a name."""
+    """How many foreign keys it ever had, as far as statements show: TiDB numbers those without a name."""
 
     @property
     def name(self) -> TableName:
@@ -244,7 +244,7 @@ _WITH_LENGTH = ("char", "binary", "bit")
 
 
 def _column_from_wire(column: Column, *, sized: bool) -> ColumnDefinition:
-    """Returns the definition of a column of messages. ``sized``: messages tell the sizes of types, so that a type
+    """Returns the definition of a column of messages. ``sized``: messages show the sizes of types, so that a type
     without one has none."""
     kind = parse_type(column.type)
     sized = sized or not (kind.family in _WITH_DIGITS or kind.name in _WITH_LENGTH)

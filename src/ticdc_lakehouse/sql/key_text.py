@@ -56,4 +56,4 @@ def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
 def check_digits(column: ColumnDefinition) -> None:
     """Raises ApplyError for a moment whose text is not known."""
     if column.has_unknown_digits:
-        raise ApplyError(f"column {column.name}: messages do not tell how many digits its values have after the point")
+        raise ApplyError(f"column {column.name}: messages do not show how many digits its values have after the point")

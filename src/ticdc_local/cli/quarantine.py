@@ -203,5 +203,5 @@ def _dismiss(options: argparse.Namespace, run: Run, messages: list[str]) -> int:
         count = run.dismiss(messages, options.reason)
     print(f"{feed}: {count} dismissed")
     if count:
-        note(f"The next run of gold goes on without them: {_run_command(options, feed)}")
+        note(f"The next run of gold continues without them: {_run_command(options, feed)}")
     return 0

@@ -134,7 +134,7 @@ def _verify_table(
         return _result(name, state, Result.SKIPPED, reason), None
     if state.stop is not None and state.stop.kind in (StopKind.LATE_ROWS, StopKind.LATE_DDL):
         # Its TSO is where the late change belongs, and its rows are from beyond it: those of no TSO.
-        return _result(name, state, Result.FAILED, f"changes came late: {state.stop}"), None
+        return _result(name, state, Result.FAILED, f"late changes: {state.stop}"), None
     table = before.definitions[state.stable_id].table
     columns = source_columns(source, table.name)  # the name at its TSO, if it was renamed while it was blocked
     if columns is None:
