@@ -111,6 +111,14 @@ def test_changelog_begins_with_the_version_of_the_package() -> None:
     assert newest == tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
+def test_page_of_what_was_verified_begins_with_its_answer_in_short_paragraphs() -> None:
+    _, lead, newest, *others = (PROJECT / "docs" / "verified.md").read_text(encoding="utf-8").split("\n\n")
+    commits = re.findall(r"`[0-9a-f]{7}`", lead)
+    assert len(commits) == 2
+    assert set(commits) <= set(re.findall(r"\| (`[0-9a-f]{7}`) \|", newest))
+    assert not [part for part in others if not part.startswith(("|", "- ")) and len(part.split()) > 90]
+
+
 def test_symptoms_of_the_runbook_are_texts_of_the_code() -> None:
     runbook = (PROJECT / "docs" / "operator.md").read_text(encoding="utf-8").partition("## Runbook")[2]
     symptoms = re.findall(r"^\| ([^|]+) \|[^|]+\|[^|]+\|$", runbook.partition("\n## ")[0], re.MULTILINE)[1:]
