@@ -106,6 +106,14 @@ def test_a_page_has_no_paths_of_a_machine_and_no_merge_markers(page: Path) -> No
     assert not re.search(r"^(?:<{7}|={7}|>{7})(?: |$)", text, re.MULTILINE)
 
 
+@pages
+def test_cells_of_tables_are_short(page: Path) -> None:
+    """But for lists of sources: the specification of the wire, and the pages of tests and of recordings."""
+    rows = re.findall(r"^\| (.+) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    long = [cell for row in rows for cell in row.split(" | ") if len(cell) > 270]
+    assert page.stem in ("wire", "cases", "verified") or not long
+
+
 def test_changelog_begins_with_the_version_of_the_package() -> None:
     [newest, *_] = re.findall(r"^## (\S+)", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert newest == tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]

@@ -64,6 +64,14 @@ def test_committed_page_and_schema_are_up_to_date() -> None:
     assert (PROJECT / SCHEMA).read_text(encoding="utf-8") == schema_text(), "run `make docs`"
 
 
+def test_page_has_the_whole_description_of_every_key() -> None:
+    described = {key: value["description"] for key, value in VALIDATOR.schema["$defs"]["Gold"]["properties"].items()}
+    first, _, rest = described["on_handle_key_only"].partition(" `block`: ")
+    assert f"| {first} |\n" in page()
+    assert f"\n\n**`on_handle_key_only`**. `block`: {rest}\n" in page()
+    assert all(sentence in page() for text in described.values() for sentence in text.split(". "))
+
+
 def test_schema_is_valid_itself() -> None:
     Draft202012Validator.check_schema(VALIDATOR.schema)
 

@@ -97,6 +97,8 @@ _OPTIONS = """
 What the changefeed's sink-uri says beside the protocol, with the values that it has there. Messages do not show these
 options, and what they hold depends on them.
 """
+_LONG = 200
+"""A description of more characters has only its first sentence in the table; the rest follows the table."""
 _SECURITY = """
 ## kafka.security
 
@@ -154,7 +156,15 @@ def schema() -> dict[str, Any]:
 
 def _section(title: str, kind: type[msgspec.Struct]) -> Iterator[str]:
     yield f"\n## {title}\n\n{' '.join((kind.__doc__ or '').split())}\n"
-    yield from _table(("key", "value", "default", "what it is"), map(_key_cells, _own_first(kind)))
+    rows = [(*_key_cells(field), *_parted(_description(field))) for field in _own_first(kind)]
+    yield from _table(("key", "value", "default", "what it is"), (cells for *cells, _ in rows))
+    yield from (f"\n**{key}**. {rest}\n" for key, *_, rest in rows if rest)
+
+
+def _parted(description: str) -> tuple[str, str]:
+    """Returns what the table shows of a description, and the rest."""
+    first, stop, rest = description.partition(". ")
+    return (first + stop.rstrip(), rest) if len(description) > _LONG else (description, "")
 
 
 def _own_first(kind: type[msgspec.Struct]) -> list[FieldInfo]:
@@ -168,9 +178,12 @@ def _table(heads: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]
 
 
 def _key_cells(field: FieldInfo) -> tuple[str, ...]:
-    description = msgspec.inspect.type_info(field.type).extra_json_schema["description"]  # type: ignore[attr-defined]
     default = "required" if field.required else _code(default_of(field) or getattr(Policy(), field.name, None))
-    return f"`{field.encode_name}`", _values(field.type), default, description
+    return f"`{field.encode_name}`", _values(field.type), default
+
+
+def _description(field: FieldInfo) -> str:
+    return msgspec.inspect.type_info(field.type).extra_json_schema["description"]  # type: ignore[attr-defined, no-any-return]
 
 
 def _option_cells(option: Option) -> tuple[str, ...]:
