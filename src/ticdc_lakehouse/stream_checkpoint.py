@@ -90,9 +90,9 @@ def refuse_older(stream: str, checkpoint: str, batch_after: Callable[[str, int],
     if query is None or _LEFT.get(checkpoint) == (query, newest):
         return
     last = -1 if newest is None else newest
-    found = batch_after(query, last)
+    found, newest = batch_after(query, last), planned(checkpoint)
     # Another run, which no lock keeps out on Databricks, plans a batch before the tables have it.
-    if found is not None and found > (planned(checkpoint) or last):
+    if found is not None and found > (last if newest is None else newest):
         raise ConfigError(
             f"{stream} has batch {found}, its checkpoint {checkpoint} ends with batch {last}: it was restored from an "
             f"older copy, and what came since would be skipped. Delete that folder: {way_out}"

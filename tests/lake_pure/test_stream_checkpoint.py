@@ -60,25 +60,29 @@ def test_a_checkpoint_that_lacks_batches_of_the_tables_is_an_older_copy(tmp_path
         stream_checkpoint.refuse_older("feed f: silver", str(tmp_path), batch_after, "silver goes on")
         return asked
 
+    def plan_and_append_meanwhile(number: int) -> None:
+        def batch_after(_query: str, _last: int) -> int:
+            plan(tmp_path, number, 6)
+            return number
+
+        stream_checkpoint.refuse_older("feed f: silver", str(tmp_path), batch_after, "")
+
     assert refuse_older(None) == [], "no query, no copy of its checkpoint"
     (tmp_path / "metadata").write_text('{"id":"q"}', encoding="utf-8")
     assert refuse_older(None) == [("q", -1)]
+    plan_and_append_meanwhile(0)  # another run
     plan(tmp_path, 8, 5)
     with pytest.raises(
         ConfigError, match=rf"^feed f: silver has batch 9, its checkpoint {tmp_path} ends with batch 8:"
     ):
         refuse_older(9)
     assert refuse_older(None) == [("q", 8)]
-
-    def planned_meanwhile(_query: str, _last: int) -> int:
-        plan(tmp_path, 9, 6)
-        return 9
-
-    stream_checkpoint.refuse_older("feed f: silver", str(tmp_path), planned_meanwhile, "")  # by another run
+    plan_and_append_meanwhile(9)
     (tmp_path / "offsets" / "9").unlink()
     stream_checkpoint.leave(str(tmp_path))
     assert refuse_older(None) == [], "as this process left it"
-    (tmp_path / "offsets" / "8").unlink()
+    for number in ("0", "8"):
+        (tmp_path / "offsets" / number).unlink()
     assert refuse_older(None) == [("q", -1)]
 
 
