@@ -93,6 +93,12 @@ def test_a_status_names_the_tables_that_the_next_run_takes_out_of_gold() -> None
     assert feed_text(status).splitlines()[-1] == f"  shop.orders  at the watermark; {said}"
 
 
+def test_a_status_says_of_a_filter_that_leaves_out_everything_that_a_run_refuses_it() -> None:
+    lines = feed_text(replace(STATUS, left_out=list(STATUS.tables))).splitlines()[-len(STATUS.tables) :]
+    said = "; the key tables of the feed file leaves out all tables: a run refuses that"
+    assert all(line.endswith(said) for line in lines)
+
+
 def test_a_status_stays_on_its_lines_whatever_a_table_and_a_ddl_are_called() -> None:
     stop = StopReason(
         kind=StopKind.UNSUPPORTED_DDL, commit_ts=TSO, query="ALTER TABLE t \x1b]0;x\x07", needs_override=True

@@ -105,7 +105,8 @@ class FeedStatus:
     blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that the watermark cannot pass."""
     left_out: Collection[TableName] = ()
-    """Tables that the feed's file leaves out: the next run takes them out of gold."""
+    """Tables that the feed's file leaves out: the next run takes them out of gold, or refuses the file if it leaves out
+    all."""
 
     @property
     def unapplied_seconds(self) -> float | None:

@@ -212,6 +212,7 @@ def _duration(seconds: float | None, what: str) -> str:
 
 
 LEFT_OUT = "the key tables of the feed file leaves it out: the next run takes it out of gold"
+_ALL_LEFT_OUT = "the key tables of the feed file leaves out all tables: a run refuses that"
 _EVENTUAL = (
     "eventual: the newest commit of each key that has arrived; the watermark is the newest commit seen, no consistent "
     "point in time"
@@ -223,7 +224,8 @@ def _tables_text(status: FeedStatus) -> list[str]:
     the feed's file leaves it out."""
     shown = {name: without_controls(text) for name, text in texts_of(sorted(status.tables)).items()}
     width = max(map(len, shown.values()), default=0)
-    gone = dict.fromkeys(status.left_out, f"; {LEFT_OUT}")
+    why_gone = LEFT_OUT if len(status.left_out) < len(status.tables) else _ALL_LEFT_OUT
+    gone = dict.fromkeys(status.left_out, f"; {why_gone}")
     states = {
         name: f"{_state(status.tables[name], status.tso)}{_pending(status.pending.get(name, ()))}{gone.get(name, '')}"
         for name in shown
