@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,13 +24,12 @@ from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.kafka import KafkaMessage
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from ticdc_codec.event import Event
     from ticdc_local.broker import Broker
 
+ANALYST = Path(__file__).parents[2] / "docs" / "analyst.md"
 T = Source(table="t")
 W = Source(table="t", columns=(ID, V, Column(name="w", type="int")))
 X = Source(table="t", columns=(*W.columns, Column(name="x", type="int")))
@@ -87,6 +89,18 @@ def test_late_and_repeated_changes_never_replace_newer_ones(feed: Changefeed) ->
     feed.go()
     assert feed.rows("t") == {1: ("b",), 3: ("moved",), 5: ("late",)}
     assert {str(name) for name in feed.state.tables} == {"shop.other", "shop.t"}
+
+
+def test_one_copy_of_each_change_is_chosen_as_the_docs_say(feed: Changefeed) -> None:
+    feed.send(1, *[T.update(at(1, 5), (1, "a"), (1, "old"))] * 2)
+    feed.load()
+    [number] = re.findall("`QUALIFY (row_number.*) = 1`", ANALYST.read_text(encoding="utf-8"))
+    changes = feed.spark.table(feed.lake.table(Layer.SILVER, feed.shown_name("t")))
+    numbered = changes.selectExpr("*", f"{number.replace('<key>', 'id')} AS number")
+    shown = ["commit_time", "op", "id", "v"]
+    copies = numbered.where("number = 1").select(shown).collect()
+    assert Counter(copies) == Counter(changes.select(shown).distinct().collect())
+    assert sorted(row["v"] for row in copies if (row["op"], row["id"]) == ("update", 1)) == ["b", "old"]
 
 
 @pytest.mark.long
