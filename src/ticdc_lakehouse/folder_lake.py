@@ -21,7 +21,9 @@ _ABANDONED_AFTER_SECONDS = 60
 """Age from which on a folder whose table has no commit is that of a run that was killed, if no run is creating it:
 somebody else may be, without `FolderLake.creating`."""
 _WITHOUT_COLUMNS = "DELTA_CREATE_EXTERNAL_TABLE_WITHOUT_TXN_LOG"
-"""Delta's error where a table has a log, but no columns."""
+"""Delta's error where a folder has no log, or that of a table without columns."""
+_NO_COLUMNS = r'"schemaString":"{\"type\":\"struct\",\"fields\":[]}"'
+"""What the commit that creates a table without columns has in its metadata."""
 
 
 def holds_table(folder: Path) -> bool:
@@ -105,14 +107,23 @@ class FolderLake(Lake):
         self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
 
     def _register_table(self, layer: Layer, name: str) -> None:
-        """Registers a table with the session's catalog, unless another run has renamed or dropped it meanwhile. One
-        without columns, which earlier versions made in such a case, is none."""
+        """Registers a table with the session's catalog, unless another run has renamed or dropped it meanwhile."""
         location = self.location(layer, name)
         try:
             self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {location}")
         except PySparkException as error:
-            if holds_table(self._folder(layer, name)) and error.getCondition() != _WITHOUT_COLUMNS:
+            if error.getCondition() == _WITHOUT_COLUMNS:
+                self._remove_without_columns(layer, name)
+            elif holds_table(self._folder(layer, name)):
                 raise
+
+    def _remove_without_columns(self, layer: Layer, name: str) -> None:
+        """Removes a table without columns, which earlier versions made where another run had renamed one meanwhile: no
+        table can be renamed to it."""
+        folder = self._folder(layer, name)
+        with _locked(self._lock(layer, name), wait=False) as is_free:
+            if is_free and _has_no_columns(folder):  # another run may have put a table there since
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _rename(self, old: str, new: str) -> None:
         self.spark.sql(f"DROP TABLE IF EXISTS {self.table(Layer.LIVE, old)}")  # only of the catalog: the folder stays
@@ -130,6 +141,15 @@ class FolderLake(Lake):
 
     def _lock(self, layer: Layer, name: str) -> Path:
         return self.locks / layer / name
+
+
+def _has_no_columns(folder: Path) -> bool:
+    """True if the only commit of a folder's table creates it without columns."""
+    commits = list((folder / "_delta_log").glob("*.json"))
+    try:
+        return len(commits) == 1 and _NO_COLUMNS in commits[0].read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
 
 
 def _last_change(folder: Path) -> float:
