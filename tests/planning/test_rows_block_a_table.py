@@ -239,6 +239,29 @@ STOPS = {
         20,
         None,
     ),
+    "a delete with columns of another definition": (
+        planning_input(
+            replace(ROWS, columns=(ID, replace(V, type="int"), replace(V, name="w")), whole=False),
+            known=KNOWN,
+            state=STATE,
+        ),
+        20,
+        None,
+    ),
+    "a delete whose key is of another type": (
+        planning_input(replace(ROWS, columns=(replace(ID, type="varchar"), V), whole=False), known=KNOWN, state=STATE),
+        14,
+        "column id is BIGINT in the table's definition, rows have varchar",
+    ),
+    "a delete whose key is of another type, none in the definition": (
+        planning_input(
+            replace(ROWS, columns=(replace(ID, type="varchar"), V), whole=False),
+            known=definition(sql="CREATE TABLE d.t (id BIGINT, v VARCHAR(9))"),
+            state=STATE,
+        ),
+        14,
+        "column id is BIGINT in the table's definition, rows have varchar",
+    ),
     "another kind of type": (
         planning_input(replace(ROWS, columns=(ID, replace(V, type="int"))), known=KNOWN, state=STATE),
         14,

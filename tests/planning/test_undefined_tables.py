@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 from one_table import (
     DATA,
+    ID,
     KNOWN,
     NAME,
     ROWS,
     STATE,
+    V,
     block_reason,
     ddl,
     needs_override,
@@ -244,6 +246,9 @@ def test_deletes_of_a_table_that_gold_does_not_have_block_it_in_mode_eventual() 
         ("ADD INDEX (v)", ROWS.columns),
         ("DROP INDEX i", ROWS.columns),
         ("ADD COLUMN c INT", (*ROWS.columns, C)),
+        ("DROP COLUMN v", (ID,)),
+        ("RENAME COLUMN v TO w", (ID, replace(V, name="w"))),
+        ("MODIFY v INT", (ID, replace(V, type="int"))),
     ],
 )
 def test_deletes_before_a_ddl_are_merged_with_the_rows_after_it_in_mode_eventual(

@@ -111,10 +111,11 @@ def _reordered(table: Table, group: RowGroup) -> bool:
 
 
 def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
-    """Returns the first difference between the rows' columns and the definition; None if there is none. ``signs``: the
-    rows' flags count; they say what is UNSIGNED and BINARY."""
-    defined = {column.name: column.type for column in table.sent}
-    sent = {column.name: column for column in group.columns}
+    """Returns the first difference between the rows' columns and the definition; None if there is none. Of a delete
+    only the key counts: in mode eventual its other columns may be those from before a DDL. ``signs``: the rows' flags
+    count; they say what is UNSIGNED and BINARY."""
+    defined, key = {column.name: column.type for column in table.sent}, _folded(table.key)
+    sent = {c.name: c for c in group.columns if group.whole or c.key or fold(c.name) in key}
     unknown = sorted(sent.keys() - defined.keys())
     if unknown:
         return f"rows have columns that the table's definition lacks: {', '.join(unknown)}"
