@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from bench.made import Made, write
 from bench.recorded import recorded
@@ -198,7 +199,13 @@ def main(lake: Lake, changes: int = CHANGES) -> list[Target]:
     compared = [measure(lake, case, bare=True) for case in cases]
     grown = growth(lake, max(100, changes // TIMES))
     print(report([*compared, *grown]), flush=True)
-    return [*(_rate(result) for result in compared), _marginal(*compared[-2:]), *_growth(*grown)]
+    return targets(compared, *grown)
+
+
+def targets(compared: list[GoldResult], usual: GoldResult, larger: GoldResult, more: GoldResult) -> list[Target]:
+    """The bounds of the cases with bare MERGEs, by number of tables, and of `growth`."""
+    further = (_marginal(few, many) for few, many in pairwise(compared))
+    return [*map(_rate, compared), *further, *_growth(usual, larger, more)]
 
 
 def _rate(result: GoldResult) -> Target:
@@ -212,7 +219,7 @@ def _marginal(few: GoldResult, many: GoldResult) -> Target:
     assert many.bare is not None
     seconds = (many.gold.middle - few.gold.middle) - (many.bare.middle - few.bare.middle)
     each = seconds / (many.case.tables - few.case.tables)
-    what = "gold, each further changed table, beyond its bare MERGE"
+    what = f"gold, from {few.case.tables} to {many.case.tables} tables: each further one, beyond its bare MERGE"
     return Target(what=what, measured=each, bound=0.3, at_most=True, unit=" s")
 
 

@@ -7,7 +7,7 @@ from bench.recorded import json_texts, recorded
 from bench.report import Target
 from bench.timing import Times, interleaved
 
-from bench import codec, memory, silver
+from bench import codec, gold, memory, silver
 from ticdc_codec.event import Kind
 from ticdc_codec.protocols import Decoder
 
@@ -62,3 +62,16 @@ def test_law_of_silver_compares_cpu_time_with_an_empty_map_in_arrow(cpu: float, 
     result = silver.SilverResult(protocol="craft", rows=1, wall=wall, cpu={"mapInArrow": bare, "silver": own})
     [law] = silver.targets(result)
     assert (law.measured, law.met) == (6.0 / cpu, is_met)
+
+
+def test_law_of_further_tables_counts_from_one_to_ten_and_from_ten_to_a_hundred() -> None:
+    seconds = {1: (4.0, 2.0), 10: (13.0, 2.0), 100: (40.0, 20.0)}
+    compared = [_gold(tables, own, bare) for tables, (own, bare) in seconds.items()]
+    laws = [target for target in gold.targets(compared, *compared) if "each further" in target.what]
+    assert [(law.measured, law.met) for law in laws] == [(1.0, False), (0.1, True)]
+    assert ["from 1 to 10" in laws[0].what, "from 10 to 100" in laws[1].what] == [True, True]
+
+
+def _gold(tables: int, own: float, bare: float) -> gold.GoldResult:
+    case = gold.Case(feed="gold", changes=100, tables=tables)
+    return gold.GoldResult(case=case, gold=Times((own,)), bare=Times((bare,)))
