@@ -5,21 +5,20 @@ The first rounds fill the tables and warm up; the median of the others counts. B
 and SQL executions of each layer: they do not depend on how busy the machine is.
 
 In each round the bare parts of the same changes are timed, too: what no layer can be faster than. They are those of
-`bench.pipeline`, with the MERGEs side by side, as gold has them.
+`bench.pipeline`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
 from pyspark.sql import SparkSession
 
-from bench.gold import Case, merge_one, prepare_bare
+from bench.gold import Case, merge_bare, prepare_bare
 from bench.made import Made
 from bench.pipeline import copy, pass_through
 from bench.place import as_users_run_it, cpu_seconds
@@ -77,13 +76,8 @@ def _bare_parts(lake: FolderLake, made: Made, servers: str) -> Mapping[str, Call
     return {
         "copy": partial(copy, lake, made, servers, TABLES),
         "mapInArrow": partial(pass_through, lake, made),
-        "MERGEs": partial(_merge_side_by_side, lake),
+        "MERGEs": partial(merge_bare, lake, CASE),
     }
-
-
-def _merge_side_by_side(lake: FolderLake) -> None:
-    with ThreadPoolExecutor(TABLES) as pool:
-        list(pool.map(partial(merge_one, lake, FEED), range(TABLES)))
 
 
 def _cost(spark: SparkSession, layer: Callable[[], object]) -> Cost:

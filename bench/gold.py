@@ -1,15 +1,18 @@
 """A window of gold: windows.apply, whole, against bare Delta MERGEs of the same rows already typed and reduced; and how
 the time grows with the tables of a window, with its changes and with the size of what they change.
 
-The first window of each case fills its tables (and warms up); those after it are timed. Where there are bare MERGEs,
-they go into tables of the same kind and content, after each window.
+The bare MERGEs are side by side, as many at a time as gold has them. The first window of each case fills its tables
+(and warms up); those after it are timed. Where there are bare MERGEs, they go into tables of the same kind and content,
+after each window.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from bench.made import Made, write
@@ -29,6 +32,8 @@ from ticdc_lakehouse.silver import decode_stream
 CHANGES = 100_000
 WINDOWS = 2
 TABLES = (1, 10, 100)
+AT_ONCE = 4
+"""Tables whose bare MERGEs run at the same time: as many as gold merges (`gold.windows`)."""
 TIMES = 10
 """How many times as many rows, or changes, growth is measured with."""
 
@@ -111,17 +116,26 @@ def _apply(lake: Lake, case: Case, made: Made) -> float:
 
 def prepare_bare(lake: Lake, config: GoldConfig, after: int, through: int, *, create: bool) -> None:
     """Lay down what the bare MERGEs read: a window's newest change of each key, typed."""
-    for number, definition in enumerate(config.tables):
-        if create:
-            bare = _bare(config.feed, number)
-            create_live_table(lake, bare, definition, stable_id=bare, config=config)
-        name = f"{_bare(config.feed, number)}_source"
-        rows = MergeRows(table=definition, after=after, through=through, groups=())
-        newest = latest_typed_sql(lake, config.feed, rows, config.time_zone)
-        lake.spark.sql(
-            f"CREATE OR REPLACE TABLE {lake.table(Layer.GOLD, name)} USING delta "
-            f"{lake.location(Layer.GOLD, name)} AS {newest}"
-        )
+    side_by_side(partial(_prepare_one, lake, config, after, through, create=create), len(config.tables))
+
+
+def side_by_side(work: Callable[[int], object], tables: int) -> None:
+    """Do this with the numbers of so many tables, `AT_ONCE` at a time."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(work, range(tables)))
+
+
+def _prepare_one(lake: Lake, config: GoldConfig, after: int, through: int, number: int, *, create: bool) -> None:
+    definition, bare = config.tables[number], _bare(config.feed, number)
+    if create:
+        create_live_table(lake, bare, definition, stable_id=bare, config=config)
+    name = f"{bare}_source"
+    rows = MergeRows(table=definition, after=after, through=through, groups=())
+    newest = latest_typed_sql(lake, config.feed, rows, config.time_zone)
+    lake.spark.sql(
+        f"CREATE OR REPLACE TABLE {lake.table(Layer.GOLD, name)} USING delta "
+        f"{lake.location(Layer.GOLD, name)} AS {newest}"
+    )
 
 
 def _bare(feed: str, number: int) -> str:
@@ -131,13 +145,11 @@ def _bare(feed: str, number: int) -> str:
 def merge_bare(lake: Lake, case: Case) -> float:
     """Seconds of the bare MERGEs of what ``prepare_bare`` laid down."""
     start = time.perf_counter()
-    for number in range(case.tables):
-        merge_one(lake, case.feed, number)
+    side_by_side(partial(_merge_one, lake, case.feed), case.tables)
     return time.perf_counter() - start
 
 
-def merge_one(lake: Lake, feed: str, number: int) -> None:
-    """The bare MERGE into one of the tables."""
+def _merge_one(lake: Lake, feed: str, number: int) -> None:
     name = _bare(feed, number)
     target, source = lake.table(Layer.LIVE, name), lake.table(Layer.GOLD, f"{name}_source")
     stored = lake.spark.table(target).columns

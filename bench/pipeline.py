@@ -1,19 +1,18 @@
 """Kafka to published against the sum of its bare parts, which do the same work without knowing what it is about:
 
-copy          the messages from Kafka into a Delta table
+copy          the messages from Kafka into a Delta table, read with bronze's options
 mapInArrow    the columns that silver reads, from Delta through Python workers that hand every batch back, into Delta
-MERGE         bare Delta MERGEs of the same rows, already typed and reduced
+MERGE         bare Delta MERGEs of the same rows, already typed and reduced, side by side as gold has them
 
-What lies between the last two is timed too: *reducing* reads the window out of silver and writes the newest change of
-each key, typed, which the bare MERGE is given. With one table the layers cannot be faster than bronze, silver, reducing
-and MERGE.
+What lies between the last two is timed too, as many tables at a time: *reducing* reads the window out of silver and
+writes the newest change of each key, typed, which the bare MERGE is given. With one table the layers cannot be faster
+than bronze, silver, reducing and MERGE.
 
 A first batch fills the tables and warms up; a second one, which changes every row, is timed.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -93,13 +92,20 @@ def _seconds(run: Callable[[], object]) -> float:
 
 def copy(lake: FolderLake, made: Made, servers: str, partitions: int) -> None:
     """One batch's messages from a topic of so many partitions into a Delta table."""
+    messages = lake.spark.read.format("kafka").options(**copied(made, servers, partitions)).load()
+    messages.write.format("delta").mode("append").save(_folder(lake, f"{made.feed}_copy"))
+
+
+def copied(made: Made, servers: str, partitions: int) -> dict[str, str]:
+    """Bronze's options of Spark's Kafka source for one batch."""
     each = -(-made.messages // partitions) + 1
     if made.messages % partitions:
         raise ValueError(f"expected messages that {partitions} partitions share evenly, found {made.messages}")
     first = {made.feed: {str(partition): made.batch * each for partition in range(partitions)}}
-    kafka = lake.spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", made.feed)
-    messages = kafka.option("startingOffsets", json.dumps(first)).option("includeHeaders", "true").load()
-    messages.write.format("delta").mode("append").save(_folder(lake, f"{made.feed}_copy"))
+    source = landing.KafkaSource(
+        feed=made.feed, kafka_options={"kafka.bootstrap.servers": servers, "subscribe": made.feed}
+    )
+    return landing.kafka_options(source, first, None)
 
 
 def pass_through(lake: FolderLake, made: Made) -> None:

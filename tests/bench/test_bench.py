@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from threading import Barrier
+
 import pytest
+from bench.made import Made
 from bench.recorded import json_texts, recorded
 from bench.report import Target
 from bench.timing import Times, interleaved
 
-from bench import codec, gold, memory, silver
+from bench import codec, gold, memory, pipeline, silver
 from ticdc_codec.event import Kind
 from ticdc_codec.protocols import Decoder
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.gold import windows
 
 
 @pytest.mark.parametrize("name", codec.CONTESTS)
@@ -75,3 +80,22 @@ def test_law_of_further_tables_counts_from_one_to_ten_and_from_ten_to_a_hundred(
 def _gold(tables: int, own: float, bare: float) -> gold.GoldResult:
     case = gold.Case(feed="gold", changes=100, tables=tables)
     return gold.GoldResult(case=case, gold=Times((own,)), bare=Times((bare,)))
+
+
+def test_bare_merges_run_as_many_at_a_time_as_those_of_gold() -> None:
+    assert gold.AT_ONCE == windows._TABLES_AT_ONCE
+    all_there, done = Barrier(gold.AT_ONCE), []
+
+    def merge(table: int) -> None:
+        all_there.wait(timeout=10)
+        done.append(table)
+
+    gold.side_by_side(merge, 2 * gold.AT_ONCE)
+    assert sorted(done) == [*range(2 * gold.AT_ONCE)]
+
+
+def test_bare_copy_reads_kafka_with_the_options_of_bronze() -> None:
+    options = pipeline.copied(Made(feed="f", protocol="canal_json", rows=8, batch=2), "broker:9092", 4)
+    source = landing.KafkaSource(feed="f", kafka_options={"kafka.bootstrap.servers": "broker:9092", "subscribe": "f"})
+    of_bronze = landing.kafka_options(source, {}, None)
+    assert options == {**of_bronze, "startingOffsets": '{"f": {"0": 6, "1": 6, "2": 6, "3": 6}}'}
