@@ -10,7 +10,7 @@ from bench.recorded import json_texts, recorded
 from bench.report import Target
 from bench.timing import Times, interleaved
 
-from bench import codec, gold, memory, pipeline, silver
+from bench import codec, gold, loop, memory, pipeline, silver
 from ticdc_codec.event import Kind
 from ticdc_codec.protocols import Decoder
 from ticdc_lakehouse.bronze import landing
@@ -99,3 +99,13 @@ def test_bare_copy_reads_kafka_with_the_options_of_bronze() -> None:
     source = landing.KafkaSource(feed="f", kafka_options={"kafka.bootstrap.servers": "broker:9092", "subscribe": "f"})
     of_bronze = landing.kafka_options(source, {}, None)
     assert options == {**of_bronze, "startingOffsets": '{"f": {"0": 6, "1": 6, "2": 6, "3": 6}}'}
+
+
+def test_law_of_the_loop_counts_how_far_readers_are_behind_just_before_a_publication() -> None:
+    before, after = [20.0, 20.0, 11.0, 9.0, 9.0, 9.0], [12.0, 12.0, 4.0, 4.0, 4.0, 4.0]
+    result = loop.LoopResult(changes=1, seconds=1.0, before=before, after=after)
+    behind, lag, heap = loop.targets(result, {loop.FIRST: 100.0, loop.LAST: 120.0})
+    assert (behind.measured, behind.met, behind.bound) == (11.0, False, 10.0)
+    assert (lag.measured, heap.measured) == (1.0, 1.2)
+    assert "| 10.0 (20.0) " in loop.report(result)
+    assert "| 4.0 (12.0) " in loop.report(result)

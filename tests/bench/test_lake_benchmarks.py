@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from bench import fixed_cost, gold, history, large_table, pipeline, silver, tables
-from ticdc_lakehouse.catalog import Layer
+from bench import fixed_cost, gold, history, large_table, loop, pipeline, silver, tables
+from ticdc_lakehouse.catalog import Layer, Reader
 from ticdc_lakehouse.folder_lake import FolderLake
+from ticdc_lakehouse.gold import state
+from ticdc_lakehouse.planning.published_state import Published
 
 pytestmark = pytest.mark.long
 
@@ -75,3 +77,25 @@ def test_a_small_change_to_a_large_table_reads_the_files_of_its_keys(lake: Folde
     assert result.files == 100
     assert len(result.scans) >= 2, "one for the files with matches, one to rewrite them"
     assert result.ratio == 0.05, "the changed keys are among the newest five in a hundred"
+
+
+def test_loop_measures_its_lag_before_and_after_each_publication(lake: FolderLake) -> None:
+    result = loop.measure(lake, rate=40, seconds=8)
+    assert result.changes == 8 * 40
+    assert len(result.before) == len(result.after) > 1
+    assert all(before >= after for before, after in zip(result.before, result.after, strict=True))
+    assert result.before[-1] > result.after[-1] + 0.5, "the last round publishes a later watermark than the one before"
+
+
+def test_heap_is_that_of_a_loop_which_keeps_its_state(lake: FolderLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    known: list[int] = []
+    newest = state.newest
+
+    def noted(lake: Reader, feed: str, published: Published) -> Published:
+        known.append(published.number)
+        return newest(lake, feed, published)
+
+    monkeypatch.setattr(state, "newest", noted)
+    heap = loop.heap_by_round(lake, (1, 3))
+    assert [*heap] == [1, 3]
+    assert known == [0, 1, 2], "each round begins with what the one before published"
