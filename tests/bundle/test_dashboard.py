@@ -11,6 +11,7 @@ import sqlglot
 from bundle_files import GIVEN, MAIN, OBSERVING, ROOT
 from sqlglot import exp
 
+from ticdc_lakehouse.ops.accounting import COUNTS
 from ticdc_local.runner.bundle import load_bundle
 
 FILE = ROOT / "resources" / "ticdc_lake.lvdash.json"
@@ -48,6 +49,13 @@ def test_widgets_lie_on_the_grid_and_do_not_overlap() -> None:
         assert not cells & taken, placed["widget"]["name"]
         assert x + width <= COLUMNS
         taken |= cells
+
+
+def test_fates_of_events_are_those_of_the_accounting_view() -> None:
+    _, _, *fates = re.findall(r"(\w+) COMMENT '", COUNTS)
+    assert any(f"FOR fate IN ({', '.join(fates)})" in query for query in QUERIES.values())
+    analyst = (ROOT / "docs" / "analyst.md").read_text(encoding="utf-8")
+    assert f"-- events = {' + '.join(fates)}\n" in analyst
 
 
 def test_queries_name_only_tables_of_ops() -> None:

@@ -185,11 +185,11 @@ def test_every_event_has_one_fate(feed: Changefeed) -> None:
     lines = feed.spark.table(accounting).collect()
     [plan] = feed.spark.sql(f"EXPLAIN SELECT * FROM {accounting}").collect()
     assert "NestedLoop" not in plan[0], "no event is compared with every window"
-    fates = ("applied", "superseded", "repeated", "filtered", "waiting", "quarantined", "control")
+    fates = ("applied", "superseded", "duplicates", "filtered", "waiting", "quarantined", "control")
     assert all(line["events"] == sum(line[fate] for fate in fates) for line in lines)
     assert sum(line["messages"] for line in lines) == len(feed.sent)
     counts = {fate: sum(line[fate] for line in lines) for fate in fates}
-    assert counts == {**dict.fromkeys(fates, 0), "applied": 10, "repeated": 2, "control": 10}
+    assert counts == {**dict.fromkeys(fates, 0), "applied": 10, "duplicates": 2, "control": 10}
 
 
 def test_one_run_at_a_time(feed: Changefeed) -> None:

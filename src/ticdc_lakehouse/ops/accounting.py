@@ -1,6 +1,6 @@
 """What became of every event of a feed, as a view that always balances.
 
-    ops.<feed>_accounting   per bronze batch and partition: events = applied + superseded + repeated + filtered +
+    ops.<feed>_accounting   per bronze batch and partition: events = applied + superseded + duplicates + filtered +
                             waiting + quarantined + control
 
 ``messages`` counts the messages that the events came with; ``silver.<feed>_accounting`` holds these against bronze.
@@ -17,7 +17,7 @@ from ticdc_lakehouse.sql.text import folded_sql, literal
 _FATES = {
     "applied": "row changes that made a row what it was at some published watermark",
     "superseded": "row changes that a newer change of the same key overtook within their window",
-    "repeated": "row changes that had come before",
+    "duplicates": "row changes that were delivered before",
     "filtered": "row changes of tables that gold does not carry",
     "waiting": "row changes above the watermark, or above the TSO at which their table is blocked",
     "quarantined": "messages that could not be decoded",
@@ -82,7 +82,7 @@ def _fates_sql(lake: Lake, feed: str) -> str:
         FROM {events} WHERE kind <> '{Kind.ROW}'
         UNION ALL
         SELECT batch, topic, partition, index, replayed_at,
-               CASE WHEN delivery > 1 THEN 'repeated' WHEN closed IS NULL THEN 'waiting'
+               CASE WHEN delivery > 1 THEN 'duplicates' WHEN closed IS NULL THEN 'waiting'
                     WHEN carried IS NULL THEN 'filtered' WHEN commit_order > applied_tso THEN 'waiting'
                     WHEN newer > 0 THEN 'superseded' ELSE 'applied' END AS fate
         FROM (SELECT *, count(*) OVER (PARTITION BY closed, database, table, key, delivery
