@@ -16,7 +16,7 @@ from ticdc_codec.event import Column
 from ticdc_codec.protocols import protocol_named
 from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse import job_parameters
-from ticdc_lakehouse.bronze.landing import KafkaSource, Landed, create_tables, has_landed, land
+from ticdc_lakehouse.bronze.landing import KafkaSource, Landed, create_tables, has_landed, land, landed_messages
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, thresholds_of
@@ -125,13 +125,17 @@ class Run:
         return decode(self.lake, self.decoding, continuous=self.continuous)
 
     def _check_zone(self) -> None:
-        """Raises ConfigError if silver wrote texts of instants in another zone than the feed has now."""
+        """Raises ConfigError if silver wrote texts of instants in another zone than the feed has now, or would write
+        the first ones in one that Spark does not know."""
         if not self._traits.sends_instants:
             return
         checkpoint = stream(self.lake, self.feed.name)
         noted = noted_zone(checkpoint)
-        check_zone(self.gold_config, noted or published_zone(self.lake, self.feed.name))
-        if noted is None:
+        former = noted or published_zone(self.lake, self.feed.name)
+        check_zone(self.gold_config, former)
+        # Before the first message the zone may still be corrected. A continuous run may get one at any time.
+        if noted is None and (former or self.continuous or landed_messages(self.lake, self.feed.name)):
+            check_time_zones(self.lake, self.gold_config)
             note_zone(checkpoint, self.gold_config.time_zone)
 
     def gold(self, known: Published | None = None) -> Applied:

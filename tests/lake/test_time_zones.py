@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 T = Source(table="t", columns=(Column(name="id", type="bigint", key=True), Column(name="at", type="timestamp")))
 UNKNOWN = "ROC"
 """Python's second name of Asia/Taipei."""
+EXTENSION = {"enable-tidb-extension": True}
 
 
 @pytest.fixture
@@ -30,7 +31,12 @@ def feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> Changefeed:
 
 
 @pytest.mark.long
-def test_a_feed_with_a_time_zone_that_spark_does_not_know_is_refused(feed: Changefeed) -> None:
+@pytest.mark.parametrize("protocol", ["canal-json", "debezium"])
+def test_a_feed_with_a_time_zone_that_spark_does_not_know_is_refused(
+    spark: SparkSession, broker: Broker, tmp_path: Path, protocol: str
+) -> None:
+    """By gold, and by silver of a protocol that sends instants, which keeps the zone: it may be corrected."""
+    feed = Changefeed(spark, broker, tmp_path, protocol=protocol, options=EXTENSION, described={"time_zone": UNKNOWN})
     feed.send(0, T.insert(at(1), 1, "2024-01-01 08:00:00"))
     feed.resolve(at(2))
     with pytest.raises(
@@ -38,7 +44,7 @@ def test_a_feed_with_a_time_zone_that_spark_does_not_know_is_refused(feed: Chang
     ):
         feed.go()
     feed.described = {"time_zone": "Asia/Taipei"}
-    assert feed.apply().tso == at(2)
+    assert feed.go().tso == at(2)
 
 
 def test_so_are_those_of_ddls_and_of_an_export(feed: Changefeed) -> None:
@@ -52,13 +58,14 @@ def test_so_are_those_of_ddls_and_of_an_export(feed: Changefeed) -> None:
 
 def test_a_feed_keeps_the_zone_that_it_was_read_with(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """Else some rows would be read in one zone and some in the other. (The messages are written in UTC.)"""
-    tokyo = {"time_zone": "Asia/Tokyo"}
-    extension = {"enable-tidb-extension": True}
-    feed = Changefeed(spark, broker, tmp_path, protocol="debezium", options=extension, described=tokyo)
+    tokyo, wrong = {"time_zone": "Asia/Tokyo"}, {"time_zone": "UTC"}
+    feed = Changefeed(spark, broker, tmp_path, protocol="debezium", options=EXTENSION, described=wrong)
+    feed.load()  # nothing
+    feed.described = tokyo
     feed.send(0, T.insert(at(1), 1, "2024-01-01 09:00:00"))
     feed.resolve(at(2))
     feed.load()
-    feed.described = {"time_zone": "UTC"}
+    feed.described = wrong
     for decode_again in (feed.load, lambda: feed.run.replay(["all"])):
         with pytest.raises(ConfigError, match=r"time_zone: the feed was read with Asia/Tokyo, .* put Asia/Tokyo back"):
             decode_again()
@@ -66,7 +73,7 @@ def test_a_feed_keeps_the_zone_that_it_was_read_with(spark: SparkSession, broker
     feed.go()
     feed.send(0, T.update(at(3), (1, "2024-01-01 09:00:00"), (1, "2024-02-01 09:00:00")))
     feed.resolve(at(4))
-    feed.described = {"time_zone": "UTC"}
+    feed.described = wrong
     with pytest.raises(ConfigError, match=r"time_zone: the feed was read with Asia/Tokyo, .* put Asia/Tokyo back"):
         feed.apply()
     feed.described = tokyo
@@ -83,7 +90,7 @@ def test_texts_in_utc_get_more_digits_before_their_z(spark: SparkSession, broker
         broker,
         tmp_path,
         protocol="debezium",
-        options={"enable-tidb-extension": True},
+        options=EXTENSION,
         described={"time_zone": "America/New_York"},
         schema="CREATE TABLE shop.t (id BIGINT PRIMARY KEY, at TIMESTAMP);",
     )

@@ -10,7 +10,7 @@ _FILE = "time_zone"
 
 
 def noted_zone(checkpoint: str) -> str | None:
-    """Returns the zone; None before silver's first run, and after the checkpoint was lost."""
+    """Returns the zone; None before silver's first message, and after the checkpoint was lost."""
     path = Path(checkpoint) / _FILE
     return path.read_text(encoding="utf-8") if path.exists() else None
 
