@@ -167,9 +167,17 @@ class Lake:
         return int(newest["version"])
 
     def commits(self, table: str, since: int) -> list[Row]:
-        """Returns the rows of a table's history after the version ``since``, the newest first."""
+        """Returns the rows of a table's history after the version ``since``, the newest first.
+
+        Raises ConfigError if the table does not reach that version.
+        """
         newest = self.history(table, 1).collect()
         later = newest[0]["version"] - since
+        if later < 0:
+            raise ConfigError(
+                f"{table} is at version {newest[0]['version']}, and has been at {since}: it was restored from an older "
+                "copy, and what came since is missing. Restore a newer copy, or `load` an export of the table"
+            )
         return newest[:later] if later < 2 else self.history(table, later).collect()
 
     def property(self, layer: Layer, name: str, key: str) -> str | None:

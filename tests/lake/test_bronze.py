@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError, OffsetGapError
 from ticdc_codec.event import Column, Resolved
+from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze import landing, micro_batch
 from ticdc_lakehouse.bronze.landing import KafkaSource, Landed, kafka_options
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
@@ -105,6 +106,36 @@ def test_an_older_copy_of_the_checkpoint_is_refused(spark: SparkSession, broker:
     shutil.rmtree(checkpoint)
     assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
     assert [start for _, _, start, _, _ in offsets(feed)] == [0, 1, 2]
+
+
+@pytest.mark.long
+def test_older_copies_of_the_tables_are_refused(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The streams would continue after what the tables lack, and gold's watermark would pass it."""
+    feed = Changefeed(spark, broker, tmp_path, schema=TWO_TABLES)
+    of_stream = [tmp_path / layer for layer in (Layer.BRONZE, Layer.SILVER)]
+    for second in (1, 2, 3):
+        feed.send(0, Source(table="t").insert(at(second), second, "a"))
+        feed.resolve(at(second))
+        feed.load()
+        if second == 2:
+            assert feed.apply().tso == at(2)
+            older = [shutil.copytree(folder, tmp_path / "older" / folder.name) for folder in of_stream]
+    for copy, folder in zip(older, of_stream, strict=True):
+        shutil.rmtree(folder)
+        shutil.copytree(copy, folder)
+    feed.lake.refresh()
+    checkpoint = feed.lake.checkpoint(f"bronze_{feed.name}")
+    monkeypatch.setattr(stream_checkpoint, "_LEFT", {})  # of another process
+    feed.resolve(at(4))
+    with pytest.raises(ConfigError, match=f"lacks batch 2, with which its checkpoint {checkpoint} ends: .*Delete"):
+        feed.run.bronze()
+    for stream in ("bronze", "silver"):
+        shutil.rmtree(feed.lake.checkpoint(f"{stream}_{feed.name}"))
+    assert feed.go().tso == at(4)
+    assert feed.rows("t") == {1: ("a",), 2: ("a",), 3: ("a",)}
+    assert [batch for batch, *_ in offsets(feed)] == [0, 1, 2]
 
 
 def test_a_topic_that_the_file_no_longer_names_is_refused(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:

@@ -379,3 +379,26 @@ def test_an_older_copy_of_silvers_checkpoint_is_refused(spark: SparkSession, bro
     assert feed.rows("t") == {1: ("a",), 2: ("a",), 3: ("a",)}
     accounting = spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_accounting")).collect()
     assert {row["waiting"] for row in accounting} == {0}
+
+
+@pytest.mark.long
+def test_an_older_copy_of_a_live_table_is_refused(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """It lacks the changes of its published version, and later ones would be merged into it all the same."""
+    feed = with_second_window(spark, broker, tmp_path / "lake")
+    folder, older = feed.folder / Layer.LIVE / feed.shown_name("a"), tmp_path / "older copy of the table"
+    shutil.copytree(folder, older)
+    feed.apply()
+    shutil.rmtree(folder)
+    shutil.copytree(older, folder)
+    feed.lake.refresh()
+    write(feed, 3)
+    feed.load()
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"_shop_a` is at version \d+, and has been at \d+: it was restored"):
+            feed.apply()
+    write_metadata(tmp_path / "export", at(2))
+    create = "CREATE TABLE `a` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))"
+    rows = [(key, text) for key, (text,) in expected(2).items()]
+    write_table(tmp_path / "export", "shop.a", create, ("id", "v"), rows)
+    feed.run.load(str(tmp_path / "export"))
+    check(feed, 3)

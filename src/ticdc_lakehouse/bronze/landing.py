@@ -221,16 +221,35 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
 
 
 def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> None:
-    """Raises ConfigError if bronze has batches that its checkpoint does not know."""
+    """Raises ConfigError if bronze has batches that its checkpoint does not know, or lacks one that is committed
+    there."""
 
     def batch_after(_query: str, last: int) -> int | None:
-        tables = [lake.table(Layer.BRONZE, name) for name in (messages_table(feed), offsets_table(feed))]
-        batches = (f"SELECT max(batch) AS batch FROM {table} WHERE batch > {first_batch + last}" for table in tables)
+        committed = stream_checkpoint.next_batch(checkpoint) - 1  # asked first: another run may append meanwhile
+        since = {messages_table(feed): last + 1, offsets_table(feed): max(committed, 0)}
+        batches = (
+            f"SELECT max(batch) AS batch FROM {lake.table(Layer.BRONZE, name)} WHERE batch >= {first_batch + first}"
+            for name, first in since.items()
+        )
         [row] = lake.rows(f"SELECT max(batch) AS batch FROM ({' UNION ALL '.join(batches)})")
-        return None if row["batch"] is None else int(row["batch"]) - first_batch
+        if row["batch"] is not None:
+            return int(row["batch"]) - first_batch
+        _refuse_older_tables(feed, checkpoint, committed, first_batch)
+        return None
 
     way_out = "bronze continues where its tables end"
     stream_checkpoint.refuse_older(f"feed {feed}: bronze", checkpoint, batch_after, way_out)
+
+
+def _refuse_older_tables(feed: str, checkpoint: str, committed: int, first_batch: int) -> None:
+    """Raises ConfigError if the newest committed batch, which the tables lack, had offsets: a pattern may have matched
+    no topic."""
+    if committed >= 0 and stream_checkpoint.planned_offsets(checkpoint, committed):
+        raise ConfigError(
+            f"feed {feed}: bronze lacks batch {first_batch + committed}, with which its checkpoint {checkpoint} ends: "
+            "its tables were restored from an older copy, and what came since would be missing. Delete that folder and "
+            f"silver_{feed} beside it: bronze continues where its tables end, and silver decodes anew what bronze keeps"
+        )
 
 
 def _refuse_removed(source: KafkaSource, topics: Collection[str]) -> None:
