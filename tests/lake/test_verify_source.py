@@ -21,6 +21,7 @@ from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.overrides import OverrideAction, override
 from ticdc_lakehouse.gold.state import commit_window, published
+from ticdc_lakehouse.ops.verify import repair as repair_module
 from ticdc_lakehouse.ops.verify import verification as verification_module
 from ticdc_lakehouse.ops.verify.differences import DifferenceKind
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, last_verification, verification_text
@@ -254,6 +255,27 @@ def test_what_cannot_be_repaired_is_still_reported(verification: Verification, m
     named = verification.verify(repair=True)["named"]
     assert (named.result, named.different_rows) == (Result.DIFFERENT, 1)
     assert named.detail == "not repaired: shop.named: the live table is at version 9"
+
+
+def test_a_repair_that_died_is_put_back_by_the_next(
+    verification: Verification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gold would leave the table ahead of its published version until it has a change."""
+    verification.execute("UPDATE shop.named SET v = 'of the first' WHERE n = 'Name 3'")
+    before = verification.state.tables["shop", "named"]
+    with monkeypatch.context() as patch:
+        patch.setattr(repair_module, "publish_versions", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            verification.verify("shop.named", repair=True)
+    verification.fill()
+    verification.execute("UPDATE shop.named SET v = 'of the second' WHERE n = 'Name 4'")
+    assert verification.verify("shop.named", repair=True)["named"].result is Result.REPAIRED
+    after = verification.state.tables["shop", "named"]
+    assert after.version == before.version + 3, "MERGE, RESTORE, MERGE"
+    shown = {row["n"]: row["v"] for row in verification.rows(Layer.GOLD, after.lake_name)}
+    assert (shown["Name 3"], shown["Name 4"]) == ("v3", "of the second")
+    verification.fill()
+    assert verification.verify("shop.named", repair=True)["named"].result is Result.REPAIRED
 
 
 def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> None:

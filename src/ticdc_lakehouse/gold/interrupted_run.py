@@ -53,13 +53,15 @@ def count_done_steps(plan: TablePlan, commits: Sequence[Commit], feed: str) -> i
     merged after it are merged again, which changes nothing.
 
     Returns None if the table must go back to its published version: something else was written, or more than the plan
-    does.
+    does. A MERGE at the published TSO is a repair's (`ops.verify.repair`), or of rows that were replayed.
     """
-    done = 0
+    done, applied_tso = 0, -1 if plan.state is None else plan.state.applied_tso
     for commit in commits:
         if commit.feed != feed or commit.tso is None or commit.tso > plan.through:
             return None
         if commit.merged:
+            if commit.tso <= applied_tso:
+                return None
             continue
         later = (number for number, step in enumerate(plan.steps) if number >= done and _is_ddl_at(step, commit.tso))
         found = next(later, None)

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version
+from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version, restore
+from ticdc_lakehouse.gold.live_table import is_abandoned
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.overrides import REPAIR, override_row
 from ticdc_lakehouse.gold.publication import publish_versions
@@ -60,28 +61,35 @@ def repair(
     lake: Lake, config: GoldConfig, before: Published, snapshot_at: SnapshotAt, repairs: Sequence[Repair]
 ) -> None:
     """Merges the rows and publishes; ``before`` is the newest published state. Nothing else may write to the feed's
-    live tables meanwhile. Raises ConfigError if a run of gold that died left a table ahead of its published version."""
-    for each in repairs:
-        _check_published(lake, each)
+    live tables meanwhile. Puts tables back first that a run which died left ahead of their published versions. Raises
+    ConfigError if that run may still be at work."""
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     with closing(commits):
+        begun = [(each, _begin(commits, each)) for each in repairs]
         versions = {
-            each.state.stable_id: _merge(commits, config, snapshot_at(each.state.applied_tso), each) for each in repairs
+            each.state.stable_id: _merge(commits, config, snapshot_at(each.state.applied_tso), each, version)
+            for each, version in begun
         }
     _publish(lake, config, before, commits.run, repairs, versions)
 
 
-def _check_published(lake: Lake, work: Repair) -> None:
-    newest, commits = commits_since(lake, work.state.lake_name, work.state.version)
-    if commits:
+def _begin(commits: Commits, work: Repair) -> int:
+    """Returns the newest version of the live table, which has the rows of the published one then."""
+    lake, state = commits.lake, work.state
+    newest, unpublished = commits_since(lake, state.lake_name, state.version)
+    if not unpublished:
+        return newest
+    if not is_abandoned(lake, unpublished[-1].timestamp):
         raise ConfigError(
-            f"{work.name}: the live table is at version {newest}, published is {work.state.version}: "
-            "run gold, then repair"
+            f"{work.name}: the live table is at version {newest}, published is {state.version}: a run is at work, or "
+            "has died. Run gold, then repair; if the table gets no change, repair it a day later"
         )
+    restore(commits.at(state.applied_tso), state.lake_name, state.version)
+    return own_version(lake, state.lake_name, newest, commits.run)
 
 
-def _merge(commits: Commits, config: GoldConfig, snapshot: Snapshot, work: Repair) -> int:
-    """Replaces the rows of the live table by TiDB's; returns the table's new version."""
+def _merge(commits: Commits, config: GoldConfig, snapshot: Snapshot, work: Repair, version: int) -> int:
+    """Replaces the rows of the live table, which is at ``version``, by TiDB's; returns the table's new version."""
     lake, name = commits.at(work.state.applied_tso), work.state.lake_name
     rows = _source_rows(lake, config, snapshot, work).join(_lake_keys(lake, work), _KEY_HASH, "full")
     stored = [COMMIT_TS, IRREGULAR, *(quoted(column.name) for column in work.table.sent)]
@@ -97,7 +105,7 @@ def _merge(commits: Commits, config: GoldConfig, snapshot: Snapshot, work: Repai
         WHEN NOT MATCHED AND NOT s.{DELETED} THEN
             INSERT ({", ".join(columns)}) VALUES ({", ".join(f"s.{column}" for column in columns)})""")
     lake.spark.catalog.dropTempView(_VIEW)
-    return own_version(lake, name, work.state.version, commits.run)
+    return own_version(lake, name, version, commits.run)
 
 
 def _lake_keys(lake: Lake, work: Repair) -> DataFrame:

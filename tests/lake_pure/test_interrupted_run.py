@@ -1,0 +1,45 @@
+"""What the commits of runs that died have done of a plan."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from ticdc_lakehouse.gold.interrupted_run import count_done_steps
+from ticdc_lakehouse.gold.live_commits import Commit
+from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
+from ticdc_lakehouse.planning.window_plan import TablePlan
+from ticdc_lakehouse.schema.script import tables_from_sql
+
+(TABLE,) = tables_from_sql("CREATE TABLE d.t (id BIGINT PRIMARY KEY)")
+PLAN = TablePlan(
+    name=TABLE.name,
+    lake_name="t",
+    state=TableState(lake_name="t", stable_id="t__data", version=7, applied_tso=100),
+    start=None,
+    steps=(
+        MergeRows(table=TABLE, after=100, through=200, groups=()),
+        AlterRows(commit_ts=200, query="", effects=(), table=TABLE),
+        MergeRows(table=TABLE, after=200, through=300, groups=()),
+    ),
+    through=300,
+)
+
+
+def commit(operation: str, tso: int) -> Commit:
+    return Commit(version=8, operation=operation, timestamp=datetime.now(UTC), feed="crm", tso=tso, run="dead")
+
+
+def test_steps_up_to_the_last_ddl_are_done() -> None:
+    merged, altered = commit("MERGE", 200), commit("REPLACE TABLE AS SELECT", 200)
+    assert count_done_steps(PLAN, [], "crm") == 0
+    assert count_done_steps(PLAN, [merged], "crm") == 0
+    assert count_done_steps(PLAN, [merged, altered], "crm") == 2
+    assert count_done_steps(PLAN, [merged, altered, commit("MERGE", 300)], "crm") == 2
+    assert count_done_steps(PLAN, [merged, altered], "another feed") is None
+    assert count_done_steps(PLAN, [commit("MERGE", 301)], "crm") is None
+
+
+def test_a_repair_that_died_is_none_of_the_plan() -> None:
+    """It merged rows of the published TSO, and recorded no override."""
+    assert count_done_steps(PLAN, [commit("MERGE", 100)], "crm") is None
