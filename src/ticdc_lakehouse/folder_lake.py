@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -78,7 +78,11 @@ class FolderLake(Lake):
     def drop(self, layer: Layer, name: str) -> None:
         """Drops a Delta table with its folder."""
         Lake.drop(self, layer, name)
-        shutil.rmtree(self._folder(layer, name), ignore_errors=True)
+        folder = self._folder(layer, name)
+        # First, and at once: a folder whose log lacks only its first commits, as a killed run left it, is an error.
+        with suppress(OSError):
+            (folder / "_delta_log").rename(folder / "_dropped_log")
+        shutil.rmtree(folder, ignore_errors=True)
 
     def register(self) -> None:
         """Prepares the session: creates the schemas, and registers every Delta table with the session's catalog."""

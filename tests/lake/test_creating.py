@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -110,6 +111,29 @@ def test_maintenance_removes_folders_that_killed_runs_left(spark: SparkSession, 
             leave_folder(folder, age=0 if name == "new" else 3600)
         feed.run.maintain()
     assert [name for name, folder in folders.items() if folder.exists()] == ["new", "being_created", "copy_of_a_user"]
+
+
+def test_a_lake_whose_table_was_half_dropped_can_be_opened(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a run that was killed: files of a folder go in any order, the first commit may be the first."""
+    lake = lake_of(spark, Layer.LIVE, tmp_path)
+    create_live(lake, "orders")
+    spark.sql(f"ALTER TABLE {lake.table(Layer.LIVE, 'orders')} SET TBLPROPERTIES ('a' = 'b')")
+
+    def die_after_the_first_commit(folder: Path, **_: object) -> None:
+        (first,) = folder.rglob("00000000000000000000.json")
+        first.unlink()
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", die_after_the_first_commit)
+        with pytest.raises(InterruptedError):
+            lake.drop(Layer.LIVE, "orders")
+    lake.refresh()
+    assert lake.tables(Layer.LIVE) == []
+    create_live(lake, "orders")
+    assert lake.version(lake.table(Layer.LIVE, "orders")) == 0
 
 
 def test_a_folder_that_another_run_renames_meanwhile_gets_no_other_table(
