@@ -15,12 +15,16 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.gold import windows
 from ticdc_lakehouse.ops import retention
 from ticdc_lakehouse.silver.retention_floor import retention_floor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from ticdc_lakehouse.gold.apply_plan import TableOutcome
+    from ticdc_lakehouse.gold.run import GoldRun
+    from ticdc_lakehouse.planning.window_plan import WindowPlan
     from ticdc_local.broker import Broker
 
 pytestmark = pytest.mark.long
@@ -184,3 +188,28 @@ def test_the_blocked_table_is_resumed_and_late_rows_are_reported(feed: Changefee
     assert "silver no longer has all changes up to" in str(stop)
     with pytest.raises(ConfigError, match=r"table shop.stuck is blocked at .* `ticdc-lake load` an export taken since"):
         feed.run.override("shop.stuck", "resume", "looked at it")
+
+
+def test_a_load_whose_changes_are_deleted_meanwhile_is_refused(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Databricks, where no lock keeps maintenance out: rows of a large export are written for an hour."""
+    feed = Changefeed(spark, broker, tmp_path / "lake", schema=SCHEMA)
+    for number in (0, 1, 9):
+        feed.send(0, T.insert(day(number), number, "x"))
+        feed.resolve(day(number))
+        feed.load()
+    before, applied = feed.apply().state, windows._apply_plans
+
+    def beside_maintenance(run: GoldRun, plan: WindowPlan) -> list[TableOutcome]:
+        retention.retain_silver(feed.lake, feed.name, 2)
+        return applied(run, plan)
+
+    write_metadata(tmp_path / "export", day(0))
+    create = "CREATE TABLE `t` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))"
+    write_table(tmp_path / "export", "shop.t", create, ("id", "v"), [(0, "x")])
+    monkeypatch.setattr(windows, "_apply_plans", beside_maintenance)
+    with pytest.raises(ConfigError, match="meanwhile silver has deleted changes up to"):
+        feed.run.load(str(tmp_path / "export"))
+    assert feed.state.number == before.number
+    assert feed.rows("t") == {0: ("x",), 1: ("x",), 9: ("x",)}

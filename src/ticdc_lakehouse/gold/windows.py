@@ -19,7 +19,8 @@ from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import Lake
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import state, state_tables, views
 from ticdc_lakehouse.gold.apply_plan import TableOutcome, apply_plans
 from ticdc_lakehouse.gold.feed_completeness import feed_completeness
@@ -44,6 +45,7 @@ from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.session_settings import generated_code
 from ticdc_lakehouse.silver import quarantine
+from ticdc_lakehouse.silver.retention_floor import retention_floor
 from ticdc_lakehouse.tidb.session import SnapshotAt
 
 _TABLES_AT_ONCE = 4
@@ -147,6 +149,7 @@ def _apply_window(
     run = _gold_run(lake, config, start, restart, source)
     with closing(run.commits), generated_code(lake.spark, row_changes):
         outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
+    _check_kept(lake, config, restart)
     now = _publish_changes(lake, start, planning_input, outcomes)
     applied = _summary(config, start, now, row_changes, sum(outcome.merged for outcome in outcomes))
     return applied, start.completeness.may_advance and now.tso > start.before.tso
@@ -180,6 +183,18 @@ def _nothing_applied(config: GoldConfig, start: _WindowStart, restart: Restart) 
     if restart.tables:
         raise ConfigError(f"feed {config.feed}: gold cannot publish now: {start.completeness.waiting_on}")
     return _summary(config, start, start.before, 0, 0)
+
+
+def _check_kept(lake: Lake, config: GoldConfig, restart: Restart) -> None:
+    """Raises ConfigError if retention, which no lock keeps out on Databricks, has deleted changes since an export while
+    they were read."""
+    gone = retention_floor(lake, config.feed, Layer.SILVER).tso if restart.tables else 0
+    oldest = min((state.applied_tso for state in restart.tables.values()), default=gone)
+    if oldest < gone:
+        raise ConfigError(
+            f"feed {config.feed}: exported at {with_time(oldest)}, but meanwhile silver has deleted changes up to "
+            f"{with_time(gone)} (silver.retention_days): export it again"
+        )
 
 
 def _publish_changes(
