@@ -1,18 +1,24 @@
-"""Views after what they do not see in a window: a RENAME of a blocked table, another policy in the feed's file."""
+"""Views after what they do not see in a window: a RENAME of a blocked table, another policy in the feed's file, a run of
+another process."""
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import ID, Changefeed, Source, V, at, ddl
+from changefeed import ID, Changefeed, Source, V, at, ddl, lake_in
 
 from ticdc_codec.event import Column
 from ticdc_lakehouse import catalog
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold import views
+from ticdc_local.cli import sql
+from ticdc_local.delta_reader import DeltaReader
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
     from ticdc_local.broker import Broker
@@ -91,3 +97,31 @@ def test_another_version_of_the_package_makes_all_views_anew(feed: Changefeed, m
         monkeypatch.setattr(module, "VERSION", "99.1")
     feed.go()
     assert versions() == {"99.1"}
+
+
+@pytest.mark.long
+def test_a_prompt_follows_tables_that_another_process_renames(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view there reads a version of a folder, and the folders of two tables change places."""
+    feed, options = Changefeed(spark, broker, tmp_path), argparse.Namespace()
+    prompt = lake_in(spark, tmp_path, f"prompt_of_{feed.name}")
+    monkeypatch.setattr(sql, "feed_files", lambda _: {feed.name: feed.write_file()})
+    monkeypatch.setattr(sql, "open_reader", lambda _: DeltaReader(tmp_path))
+    monkeypatch.setattr(sql, "feed_run", lambda *_: feed.run)
+    feed.send(0, T.insert(at(1), 1, "of t"), U.insert(at(1), 1, "of u"))
+    feed.resolve(at(1))
+    feed.go()
+    feed.send(0, U.insert(at(2), 2, "of u"))
+    feed.resolve(at(2))
+    feed.go()
+    prompt.register()
+    seen = sql.refresh_views(options, prompt)
+    assert sql.follow_renames(options, prompt, seen)[feed.name] is seen[feed.name]
+    feed.send(0, ddl(at(3), "RENAME TABLE `t` TO `w`, `u` TO `t`, `w` TO `u`", "shop", "t", "RENAME"))
+    feed.resolve(at(3))
+    feed.go()
+    seen = sql.follow_renames(options, prompt, seen)
+    assert seen[feed.name].tso == at(3)
+    view = prompt.table(Layer.GOLD, feed.shown_name("t"))
+    assert {(row["id"], row["v"]) for row in spark.table(view).collect()} == {(1, "of u"), (2, "of u")}

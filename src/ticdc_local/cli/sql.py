@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, takewhile
 from pathlib import Path
@@ -19,7 +19,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.live_table import has_published_names, live_names
-from ticdc_lakehouse.gold.state import published, published_feeds
+from ticdc_lakehouse.gold.state import newest, published, published_feeds
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.job_parameters import LARGEST
 from ticdc_lakehouse.ops import status
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     lake = open_lake(options, reads_only=True)
     with progress("making the views"):
-        feeds = refresh_views(options, lake)
+        feeds: Mapping[str, Published] = refresh_views(options, lake)
     printing = printing_of(options, is_script=is_script)
     if is_script:
         return run_all(lake, iter(statements), printing)
@@ -98,6 +98,7 @@ def run(options: argparse.Namespace) -> int:
     with line_editing(names(lake)), open_prompt():
         for statement in typed(_read_line):
             with cancelled_by_interrupt(lake.spark.sparkContext.cancelAllJobs):
+                feeds = follow_renames(options, lake, feeds)
                 execute(lake, statement, printing)
     return 0
 
@@ -146,6 +147,25 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Publishe
         except ConfigError as error:
             note(f"{feed}: its views are not made: {error}")
     return feeds
+
+
+def follow_renames(options: argparse.Namespace, lake: Lake, seen: Mapping[str, Published]) -> Mapping[str, Published]:
+    """Makes the views again if a run of another process has made, renamed or dropped live tables since ``seen``: a view
+    reads a version of the folder of its table's name, which may be another table's now. Returns what is published, or
+    ``seen`` if the views could not be made yet, which is printed."""
+    reader = open_reader(options)
+    try:
+        now = {feed: newest(reader, feed, known) for feed, known in seen.items()}
+        names = {feed: live_names(each.tables.values()) for feed, each in now.items()}
+        if all(names[feed] == live_names(known.tables.values()) for feed, known in seen.items()):
+            return now
+        settled = all(has_published_names(reader, each) for each in names.values())
+        lake.refresh()
+        renewed = refresh_views(options, lake)
+        return renewed if settled else seen
+    except (PySparkException, Py4JJavaError, ConfigError) as error:
+        note(f"the views may show renamed tables as they were: {first_line(error)}")
+        return seen
 
 
 def _feed_line(lake: Lake, feed: str, now: Published) -> str:
