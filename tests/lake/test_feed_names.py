@@ -13,11 +13,11 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.folder_lake import FolderLake
-from ticdc_lakehouse.gold import live_table, state, state_tables, windows
+from ticdc_lakehouse.gold import live_table, state, state_tables, views, windows
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished, misnamed
 from ticdc_lakehouse.gold.naming import check_feed_name, naming, taken_names
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import Origin
+from ticdc_lakehouse.planning.published_state import Origin, TableState
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 
@@ -96,19 +96,21 @@ def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monk
     known = {"shop_crm_events__data"}
     for stable_id in ("shop_crm_events__data", "shop_crm_events__new"):
         create_live_table(lake, stable_id, table, stable_id=stable_id, config=SHOP)
-    assert misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__data"}, known) == {}
-    assert lake.exists(Layer.LIVE, "shop_crm_events__new")
-
-    renamed = misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__new"}, known)
-    assert renamed == {"shop_crm_events__data": "shop_crm_events__new"}
-    assert not lake.exists(Layer.LIVE, "shop_crm_events__new"), "a published table is to have its name"
-
-    lake.drop(Layer.LIVE, "shop_crm_events__new")  # its folder
-    create_live_table(lake, "shop_crm_events__new", table, stable_id="shop_crm_events__new", config=SHOP)
+    found = misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__data"}, known)
+    assert found == ({}, ())
+    found = misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__new"}, known)
+    taken = ("shop_crm_events__new",)
+    assert found == ({"shop_crm_events__data": "shop_crm_events__new"}, taken), "a published table is to have its name"
     monkeypatch.setattr(live_table, "_ABANDONED_AFTER", timedelta(0))
-    assert misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__data"}, known) == {}
-    assert not lake.exists(Layer.LIVE, "shop_crm_events__new")
-    assert lake.exists(Layer.LIVE, "shop_crm_events__data")
+    found = misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__data"}, known)
+    assert found == ({}, ("shop_crm_events__new",))
+    stable_id = "shop_crm_events__data"
+    shown = TableState(lake_name=stable_id, stable_id=stable_id, version=0, applied_tso=1)
+    of_data = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, lake_name=stable_id, stable_id=stable_id)
+    planned = state.Published(tso=1, tables={table.name: shown})
+    published = state.commit_window(lake, "shop", state.Published(), planned, [of_data], 0)
+    assert views.restore_names(lake, SHOP).number == published.number
+    assert [name for name in lake.tables(Layer.LIVE) if name.startswith("shop_crm_events")] == [stable_id]
 
 
 def test_a_copy_of_a_live_table_stays_as_it_is(lake: Lake) -> None:
@@ -119,12 +121,12 @@ def test_a_copy_of_a_live_table_stays_as_it_is(lake: Lake) -> None:
     state.commit_window(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
     for name in (lake_name, "shop_crm_orders_backup"):
         create_live_table(lake, name, table, stable_id=stable_id, config=SHOP)
-    assert misnamed(lake, "shop", {stable_id: lake_name}, {stable_id}) == {}
+    assert misnamed(lake, "shop", {stable_id: lake_name}, {stable_id}) == ({}, ())
 
-    renamed = misnamed(lake, "shop", {stable_id: "shop_crm_sales"}, {stable_id})
-    assert renamed == {lake_name: "shop_crm_sales"}
+    found_then = misnamed(lake, "shop", {stable_id: "shop_crm_sales"}, {stable_id})
+    assert found_then == ({lake_name: "shop_crm_sales"}, ())
     lake.drop(Layer.LIVE, lake_name)
-    assert misnamed(lake, "shop", {}, {stable_id}) == {}, "the table was dropped, and its retention has ended"
+    assert misnamed(lake, "shop", {}, {stable_id}) == ({}, ()), "the table was dropped, and its retention has ended"
     assert lake.exists(Layer.LIVE, "shop_crm_orders_backup")
 
 

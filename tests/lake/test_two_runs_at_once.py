@@ -7,22 +7,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from changefeed import Changefeed, Source, as_on_databricks, at
+from changefeed import Changefeed, Source, as_on_databricks, at, ddl
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import USER_METADATA
-from ticdc_lakehouse.gold import maintenance, staging, table_execution, views, windows
+from ticdc_lakehouse.gold import live_table, maintenance, staging, table_execution, views, windows
 from ticdc_lakehouse.gold.live_commits import Commits, commits_since, restore
+from ticdc_lakehouse.gold.publication import publish_versions
 from ticdc_lakehouse.gold.run import GoldRun
+from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.loop import FailedRound, Round, rounds
+from ticdc_lakehouse.planning.naming import is_internal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
+    from ticdc_codec.event import Ddl
+    from ticdc_lakehouse.planning.planning_input import GoldConfig
     from ticdc_local.broker import Broker
 
 pytestmark = pytest.mark.long
@@ -182,6 +188,88 @@ def test_maintenance_does_not_put_back_what_gold_is_about_to_publish(
     assert feed.rows("a") == {1: ("first",)}
     feed.apply()
     assert (feed.rows("a"), feed.rows("b")) == ({1: ("second",)}, {1: ("quiet",)})
+
+
+TRUNCATE = ddl(at(3), "TRUNCATE TABLE `shop`.`a`", "shop", "a", "TRUNCATE")
+RENAME = ddl(at(3), "RENAME TABLE `shop`.`a` TO `shop`.`b`", "shop", "a", "RENAME")
+
+
+def check_names(feed: Changefeed, table: str, rows: dict[int, tuple[str, ...]]) -> None:
+    """The one table that is published has these rows, its name and its view, and takes more rows."""
+    state = feed.state.tables["shop", table]
+    assert feed.rows(table) == rows
+    assert [name for name in feed.lake.tables(Layer.GOLD) if name.startswith(feed.name)] == [state.lake_name]
+    live = [name for name in feed.lake.tables(Layer.LIVE) if not is_internal(name)]
+    assert (live, live_table.id_of(feed.lake, state.lake_name)) == ([state.lake_name], state.stable_id)
+    feed.send(0, replace(A, table=table).insert(at(9), 9, "later"))
+    feed.resolve(at(10))
+    feed.go()
+    assert feed.rows(table) == {**rows, 9: ("later",)}
+
+
+def publish_nothing_new(lake: Lake, config: GoldConfig) -> None:
+    publish_versions(lake, config, published(lake, config.feed), {})
+
+
+@pytest.mark.parametrize("action", [maintenance.maintain, publish_nothing_new])
+@pytest.mark.parametrize(
+    ("change", "table", "rows"), [(TRUNCATE, "a", {2: ("second",)}), (RENAME, "b", {1: ("first",), 2: ("second",)})]
+)
+def test_tables_that_gold_renames_during_a_search_for_wrong_names_keep_their_new_ones(
+    feed: Changefeed,
+    monkeypatch: pytest.MonkeyPatch,
+    action: Callable[[Lake, GoldConfig], object],
+    change: Ddl,
+    table: str,
+    rows: dict[int, tuple[str, ...]],
+) -> None:
+    """The search takes minutes where a feed has hundreds of tables."""
+    feed.apply()
+    feed.send(0, change, replace(A, table=table).insert(at(4), 2, "second"))
+    feed.resolve(at(5))
+    feed.load()
+    tables = Lake.tables
+
+    def beside_gold(*arguments: Any) -> list[str]:
+        monkeypatch.setattr(Lake, "tables", tables)
+        windows.apply(feed.lake, feed.run.gold_config)
+        return tables(*arguments)
+
+    monkeypatch.setattr(Lake, "tables", beside_gold)
+    action(as_on_databricks(feed.lake), feed.run.gold_config)
+    assert feed.state.tso == at(5)
+    check_names(feed, table, rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "table", "rows"), [(TRUNCATE, "a", {2: ("second",)}), (RENAME, "b", {1: ("first",), 2: ("second",)})]
+)
+def test_tables_that_got_their_published_names_during_a_search_are_not_renamed(
+    feed: Changefeed, monkeypatch: pytest.MonkeyPatch, change: Ddl, table: str, rows: dict[int, tuple[str, ...]]
+) -> None:
+    """The search began between a window and its renames."""
+    feed.apply()
+    feed.send(0, change, replace(A, table=table).insert(at(4), 2, "second"))
+    feed.resolve(at(5))
+    feed.load()
+
+    def die(*_: object) -> None:
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "leave_names", die)
+        with pytest.raises(InterruptedError):
+            feed.apply()
+    newest = views.newest
+
+    def beside_gold(*arguments: Any) -> Any:
+        monkeypatch.setattr(views, "newest", newest)
+        views.refresh(feed.lake, feed.run.gold_config)
+        return newest(*arguments)
+
+    monkeypatch.setattr(views, "newest", beside_gold)
+    maintenance.maintain(as_on_databricks(feed.lake), feed.run.gold_config)
+    check_names(feed, table, rows)
 
 
 def test_what_another_run_has_staged_stays_for_a_day(feed: Changefeed, tmp_path: Path) -> None:

@@ -254,13 +254,21 @@ def live_name(names: Mapping[str, str], stable_id: str) -> str:
     return names.get(stable_id, dropped_name(stable_id))
 
 
-def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
-    """Returns the live tables of a feed that do not have their published names, each with that name: after a run that
-    died between publishing and renaming.
+def published_name(lake: Reader, feed: str, name: str, names: Mapping[str, str]) -> str | None:
+    """Returns the published name of the live table that has this name now; None if none of the feed has it."""
+    stable_id = id_of(lake, name, feed)
+    return None if stable_id is None else live_name(names, stable_id)
 
-    ``names`` are the published ones; ``known`` all ids that were ever published: another table was never published, and
-    is dropped if the run that made it is dead, or if it has a name that a published one is to take. A copy that
-    somebody made of a live table, whose properties it has, stays as it is.
+
+def misnamed(
+    lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Returns the live tables of a feed that do not have their published names, each with that name: after a run that
+    died between publishing and renaming. Then those to be dropped: never published, and the run that made one is dead,
+    or it has a name that a published one is to take.
+
+    ``names`` are the published ones; ``known`` all ids that were ever published. A copy that somebody made of a live
+    table, whose properties it has, stays as it is.
     """
     published = set(known)
     parts = {schema_part(name) for name in (*names.values(), *published)}
@@ -270,10 +278,9 @@ def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[st
     others = {old: new for old, new in targets.items() if old != new and places.get(new) != places[old]}
     ever = names_ever(lake, feed) if others else set()
     renames = {old: new for old, new in others.items() if old in ever or is_internal(old)}
-    for name in places.keys() - targets.keys():
-        if name in renames.values() or is_abandoned(lake, _last_written(lake, name)):
-            lake.drop(Layer.LIVE, name)
-    return renames
+    taken, unpublished = set(renames.values()), places.keys() - targets.keys()
+    dropped = (each for each in unpublished if each in taken or is_abandoned(lake, _last_written(lake, each)))
+    return renames, tuple(sorted(dropped))
 
 
 def is_abandoned(lake: Lake, written: datetime) -> bool:

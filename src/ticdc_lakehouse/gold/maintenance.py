@@ -89,10 +89,9 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     known = published_ids(lake, feed)  # first: what gold publishes meanwhile is none of it
     needed = _needed(lake, feed, first, days)
     unneeded = sorted(known - needed)
-    before = published(lake, feed)
-    names = live_names(before.tables.values())
     # Else, after a run that died before it renamed, one table would be put back to a version of another.
-    views.restore_names(lake, config, before)
+    before = views.restore_names(lake, config)
+    names = live_names(before.tables.values())
     given = {state.stable_id: config.table_properties(*name) for name, state in before.tables.items()}
     unreadable = [name for each in unneeded if lake.exists(Layer.LIVE, name := live_name(names, each))]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read

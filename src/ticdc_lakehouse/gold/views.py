@@ -12,10 +12,10 @@ from dataclasses import replace
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import VERSION, Lake, Layer
 from ticdc_lakehouse.gold import irregular, live_table
-from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, misnamed
+from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, misnamed, published_name
 from ticdc_lakehouse.gold.merge import DELETED
 from ticdc_lakehouse.gold.misread_values import view_image_sql
-from ticdc_lakehouse.gold.state import names_ever, published, published_ids
+from ticdc_lakehouse.gold.state import names_ever, newest, published, published_ids
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode, OnIrregular, Views
@@ -161,9 +161,9 @@ def are_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> 
     return row is not None and row[0] == _wanted(config, tables)
 
 
-def finish_publishing(lake: Lake, config: GoldConfig, newest: Published) -> None:
-    """Brings views and the names of live tables to the published state ``newest``, after a run that died on them."""
-    if newest.number and not are_current(lake, config, newest.tables):
+def finish_publishing(lake: Lake, config: GoldConfig, current: Published) -> None:
+    """Brings views and the names of live tables to the published state ``current``, after a run that died on them."""
+    if current.number and not are_current(lake, config, current.tables):
         refresh(lake, config)
 
 
@@ -208,27 +208,52 @@ def refresh(lake: Lake, config: GoldConfig) -> None:
     run that died. Does so again where another run publishes meanwhile, whose views would be put back."""
     shown = -1
     while (current := published(lake, config.feed)).number != shown:
-        if not restore_names(lake, config, current):
+        current, renamed = _restore_names(lake, config, current)
+        if not renamed:
             show(lake, config, current)
         shown = current.number
 
 
-def restore_names(lake: Lake, config: GoldConfig, current: Published) -> bool:
-    """Renames live tables to their published names, after a run that died between publishing and renaming. True if any
-    had another name: then the views are shown again, too.
+def restore_names(lake: Lake, config: GoldConfig) -> Published:
+    """Renames live tables to their published names, after a run that died between publishing and renaming; then the
+    views are shown again, too. Returns the published state that the names are of."""
+    current, renamed = _restore_names(lake, config, published(lake, config.feed))
+    if renamed and (later := newest(lake, config.feed, current)).number != current.number:
+        refresh(lake, config)  # else views that another run renewed meanwhile stay put back
+        return later
+    return current
 
-    The views are still those of before: so all live tables that have another name step aside first.
-    """
-    renames = misnamed(lake, config.feed, live_names(current.tables.values()), published_ids(lake, config.feed))
-    if not renames:
-        return False
-    config = replace(config, mode=current.mode)
+
+def _restore_names(lake: Lake, config: GoldConfig, current: Published) -> tuple[Published, bool]:
+    """Does so, and drops what dead runs left unpublished, for the state that is the newest after the search:
+    ``current``, or one that another run published meanwhile, which renames tables itself. Returns that state, and True
+    if any table had another name."""
+    renames, unpublished = _misnamed(lake, config, current)
+    while (renames or unpublished) and (later := newest(lake, config.feed, current)).number != current.number:
+        current = later
+        renames, unpublished = _misnamed(lake, config, current)
+    for name in unpublished:
+        lake.drop(Layer.LIVE, name)
+    names = live_names(current.tables.values())
+    # The run that published the state may be alive, and may have renamed them by now.
+    renames = {old: new for old, new in renames.items() if published_name(lake, config.feed, old, names) == new}
+    if renames:
+        _rename(lake, replace(config, mode=current.mode), current, renames)
+    return current, bool(renames)
+
+
+def _misnamed(lake: Lake, config: GoldConfig, current: Published) -> tuple[dict[str, str], tuple[str, ...]]:
+    return misnamed(lake, config.feed, live_names(current.tables.values()), published_ids(lake, config.feed))
+
+
+def _rename(lake: Lake, config: GoldConfig, current: Published, renames: Mapping[str, str]) -> None:
+    """Renames live tables, old name to new one. The views are still those of before: so all of them step aside
+    first."""
     lake.make_schemas(state.lake_name for state in current.tables.values())
     tables = _with_rows(current)
     take_names(lake, config, lake.step_aside(renames), tables)
     show(lake, config, current)
     update_comments(lake, config, renames.values(), tables)
-    return True
 
 
 def take_names(
