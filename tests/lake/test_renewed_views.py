@@ -1,5 +1,4 @@
-"""Views after what they do not see in a window: a RENAME of a blocked table, another policy in the feed's file, a run of
-another process."""
+"""Views after what they do not see: a RENAME of a blocked table, one by another process, another policy in the feed."""
 
 from __future__ import annotations
 

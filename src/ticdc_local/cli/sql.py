@@ -153,19 +153,23 @@ def follow_renames(options: argparse.Namespace, lake: Lake, seen: Mapping[str, P
     """Makes the views again if a run of another process has made, renamed or dropped live tables since ``seen``: a view
     reads a version of the folder of its table's name, which may be another table's now. Returns what is published, or
     ``seen`` if the views could not be made yet, which is printed."""
-    reader = open_reader(options)
     try:
-        now = {feed: newest(reader, feed, known) for feed, known in seen.items()}
-        names = {feed: live_names(each.tables.values()) for feed, each in now.items()}
-        if all(names[feed] == live_names(known.tables.values()) for feed, known in seen.items()):
-            return now
-        settled = all(has_published_names(reader, each) for each in names.values())
-        lake.refresh()
-        renewed = refresh_views(options, lake)
-        return renewed if settled else seen
+        return _with_new_names(options, lake, seen)
     except (PySparkException, Py4JJavaError, ConfigError) as error:
         note(f"the views may show renamed tables as they were: {first_line(error)}")
         return seen
+
+
+def _with_new_names(options: argparse.Namespace, lake: Lake, seen: Mapping[str, Published]) -> Mapping[str, Published]:
+    reader = open_reader(options)
+    now = {feed: newest(reader, feed, known) for feed, known in seen.items()}
+    names = {feed: live_names(each.tables.values()) for feed, each in now.items()}
+    if all(names[feed] == live_names(known.tables.values()) for feed, known in seen.items()):
+        return now
+    settled = all(has_published_names(reader, each) for each in names.values())
+    lake.refresh()
+    renewed = refresh_views(options, lake)
+    return renewed if settled else seen
 
 
 def _feed_line(lake: Lake, feed: str, now: Published) -> str:
