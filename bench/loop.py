@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -54,10 +54,6 @@ class Changefeed:
             self.written[made.tso] = time.monotonic()
             time.sleep(max(0.0, started + second + 1 - time.monotonic()))
 
-    def lag(self, tso: int) -> float:
-        """Seconds since the watermark that gold has published was written."""
-        return time.monotonic() - self.written[tso]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopResult:
@@ -90,13 +86,21 @@ def measure(lake: FolderLake, rate: int, seconds: int) -> LoopResult:
         changefeed = Changefeed(broker=broker, rate=rate, seconds=seconds)
         writer = threading.Thread(target=changefeed.write, daemon=True)
         writer.start()
-        started, shown, changes = time.monotonic(), 0, 0
-        before, after = [], []
-        for done in _until_published(run, changefeed, writer):
-            before.append(changefeed.lag(shown))
-            after.append(changefeed.lag(done.tso))
-            shown, changes = done.tso, changes + done.row_changes
-        return LoopResult(changes=changes, seconds=time.monotonic() - started, before=before, after=after)
+        return carried(_until_published(run, changefeed, writer), changefeed.written)
+
+
+def carried(done: Iterable[Round], written: Mapping[int, float]) -> LoopResult:
+    """Run the rounds, and take after each that published how long ago its watermark and the one before were written."""
+    started, shown, changes = time.monotonic(), 0, 0
+    before, after = [], []
+    for round_ in done:
+        changes += round_.row_changes
+        if round_.tso > shown:
+            now = time.monotonic()
+            before.append(now - written[shown])
+            after.append(now - written[round_.tso])
+            shown = round_.tso
+    return LoopResult(changes=changes, seconds=time.monotonic() - started, before=before, after=after)
 
 
 def _until_published(run: Run, changefeed: Changefeed, writer: threading.Thread) -> Iterator[Round]:

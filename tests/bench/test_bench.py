@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from threading import Barrier
 
 import pytest
@@ -15,6 +16,7 @@ from ticdc_codec.event import Kind
 from ticdc_codec.protocols import Decoder
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.gold import windows
+from ticdc_lakehouse.loop import Round
 
 
 @pytest.mark.parametrize("name", codec.CONTESTS)
@@ -109,3 +111,27 @@ def test_law_of_the_loop_counts_how_far_readers_are_behind_just_before_a_publica
     assert (lag.measured, heap.measured) == (1.0, 1.2)
     assert "| 10.0 (20.0) " in loop.report(result)
     assert "| 4.0 (12.0) " in loop.report(result)
+
+
+def test_loop_is_most_behind_just_before_it_publishes() -> None:
+    began = time.monotonic()
+    written = {0: began - 90, 10: began - 50, 20: began - 10}
+    result = loop.carried([_round(10, 7), _round(10, 0), _round(20, 8)], written)
+    assert result.changes == 15
+    assert result.before == pytest.approx([90, 50], abs=5)
+    assert result.after == pytest.approx([50, 10], abs=5)
+
+
+def _round(tso: int, changes: int) -> Round:
+    return Round(
+        feed="f",
+        number=1,
+        messages=changes,
+        row_changes=changes,
+        tables=1,
+        blocked=(),
+        tso=tso,
+        waiting_on=None,
+        behind_seconds=None,
+        seconds=1.0,
+    )

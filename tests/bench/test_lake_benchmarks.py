@@ -79,12 +79,11 @@ def test_a_small_change_to_a_large_table_reads_the_files_of_its_keys(lake: Folde
     assert result.ratio == 0.05, "the changed keys are among the newest five in a hundred"
 
 
-def test_loop_measures_its_lag_before_and_after_each_publication(lake: FolderLake) -> None:
-    result = loop.measure(lake, rate=40, seconds=8)
-    assert result.changes == 8 * 40
-    assert len(result.before) == len(result.after) > 1
-    assert all(before >= after for before, after in zip(result.before, result.after, strict=True))
-    assert result.before[-1] > result.after[-1] + 0.5, "the last round publishes a later watermark than the one before"
+def test_loop_publishes_all_that_is_written_and_measures_its_lag(lake: FolderLake) -> None:
+    result = loop.measure(lake, rate=40, seconds=3)
+    assert result.changes == 3 * 40
+    assert len(result.before) == len(result.after) > 0
+    assert all(before > after > 0 for before, after in zip(result.before, result.after, strict=True))
 
 
 def test_heap_is_that_of_a_loop_which_keeps_its_state(lake: FolderLake, monkeypatch: pytest.MonkeyPatch) -> None:
