@@ -60,13 +60,18 @@ def test_pipeline_does_what_its_bare_parts_do(lake: FolderLake) -> None:
     assert "| 12 " in pipeline.report([result])
 
 
-def test_a_lake_with_a_history_takes_the_same_windows(lake: FolderLake) -> None:
-    result = history.measure(lake, history=3, rounds=2)
+def test_a_lake_with_a_history_takes_the_same_windows(lake: FolderLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As with a long history: windows in one commit before those one by one, and a checkpoint without its first batches.
+    monkeypatch.setattr(history, "ONE_BY_ONE", 1)
+    monkeypatch.setattr(history, "BATCHES_IN_CHECKPOINT", 2)
+    result = history.measure(lake, history=3, rounds=3)
     assert {what: [len(taken) for taken in times.values()] for what, times in result.seconds.items()} == {
-        "state read": [2, 2],
-        "silver": [2, 2],
+        "bronze": [3, 3],
+        "silver": [3, 3],
+        "state read": [3, 3],
         "gold": [1, 1],
         "gold in a loop": [1, 1],
+        "gold in a loop, with DDLs": [1, 1],
     }
     assert {target.bound for target in history.targets(result)} == {1.1}
     assert "after 3 windows" in history.report(result)
