@@ -10,13 +10,21 @@ import pytest
 PAGE = Path(__file__).parents[1] / "docs" / "cases.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^\[([\w-]+)\]: (\S+)$", TEXT, re.MULTILINE))
-NAMED = re.findall(r"\[`(test_\w+)(?:\[(.+?)\])?`\]\[([\w-]+)\]", TEXT)
+_NAMED = re.compile(r"\[`(test_\w+)(?:\[(.+?)\])?`\]\[([\w-]+)\]")
+NAMED = _NAMED.findall(TEXT)
 
 
 def rows() -> list[tuple[int, str]]:
     """Number and last cell of each case."""
     found = re.findall(r"^\| (\d+) \| .+? \| (.+) \|$", TEXT, re.MULTILINE)
     return [(int(number), cell) for number, cell in found]
+
+
+def is_long(test: str, file: str) -> bool:
+    """True if the test, or its whole file, is marked `long`."""
+    text = (PAGE.parent / FILES[file]).read_text(encoding="utf-8")
+    decorators = text.partition(f"\ndef {test}(")[0].rpartition("\n\n")[2]
+    return "@pytest.mark.long" in decorators.splitlines() or bool(re.search(r"^pytestmark = .*mark\.long", text, re.M))
 
 
 def test_all_cases_are_there_once_and_in_order() -> None:
@@ -27,6 +35,13 @@ def test_a_case_has_a_test_or_says_why_not() -> None:
     for number, cell in rows():
         plain = cell.startswith(("**not held**: ", "does not apply: "))
         assert plain or "`][" in cell, number
+
+
+def test_a_case_that_is_held_has_a_test_that_is_not_long() -> None:
+    """`make test` runs no long test."""
+    for number, cell in rows():
+        tests = _NAMED.findall(cell)
+        assert not tests or not all(is_long(test, file) for test, _, file in tests), number
 
 
 @pytest.mark.parametrize(("test", "case", "file"), sorted(set(NAMED)))

@@ -94,6 +94,17 @@ def check(feed: Changefeed, second: int) -> None:
     assert feed.rows("b") == expected(second)
 
 
+def test_gold_continues_where_it_died_between_two_tables_and_before_publishing(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = with_second_window(spark, broker, tmp_path)
+    for module, name, after in ((table_execution, "merge", 1), (windows.state, "commit_window", 0)):
+        apply_and_die(feed, monkeypatch, module, name, after=after)
+        check(feed, 1)
+    feed.apply()
+    check(feed, 2)
+
+
 @pytest.mark.long
 def test_gold_continues_wherever_it_died(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -264,6 +264,20 @@ def test_maintenance_after_a_run_that_died_before_it_renamed(
     assert feed.rows("b") == {1: ("a",), 3: ("of b",)}
 
 
+def test_views_are_pinned_to_what_maintenance_wrote(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(spark, broker, tmp_path)
+    for second in (1, 3):
+        feed.send(0, A.insert(at(second), second, "a"))
+        feed.resolve(at(second + 1))
+        feed.go()
+    before = feed.state.tables["shop", "a"]
+    feed.run.maintain()
+    after = feed.state.tables["shop", "a"]
+    assert before.version < after.version == feed.data_versions()[after.stable_id]
+    assert f"VERSION AS OF {after.version}" in spark.sql(f"SHOW CREATE TABLE {feed.view('a')}").collect()[0][0]
+    assert feed.rows("a") == {1: ("a",), 3: ("a",)}
+
+
 @pytest.mark.long
 def test_a_copy_of_a_live_table_keeps_neither_gold_nor_maintenance_from_their_work(
     spark: SparkSession, broker: Broker, tmp_path: Path

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 T, OWN, NEXT = Source(table="t"), Source(table="own"), Source(table="next")
 
 
-@pytest.mark.long
 def test_watermark_waits_for_the_slowest_partition(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-slowest.*"}
     feed = Changefeed(spark, broker, tmp_path, partitions=2, name="slowest", described={"kafka": kafka})
