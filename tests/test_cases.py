@@ -24,7 +24,8 @@ def is_long(test: str, file: str) -> bool:
     """True if the test, or its whole file, is marked `long`."""
     text = (PAGE.parent / FILES[file]).read_text(encoding="utf-8")
     decorators = text.partition(f"\ndef {test}(")[0].rpartition("\n\n")[2]
-    return "@pytest.mark.long" in decorators.splitlines() or bool(re.search(r"^pytestmark = .*mark\.long", text, re.M))
+    whole_file = re.search(r"^pytestmark = .*mark\.long", text, re.MULTILINE)
+    return "@pytest.mark.long" in decorators.splitlines() or bool(whole_file)
 
 
 def test_all_cases_are_there_once_and_in_order() -> None:

@@ -181,7 +181,7 @@ def test_every_event_has_its_fate(stages: dict[str, Stage]) -> None:
     assert stages["replayed"].fates == {
         "applied": 22,  # also what was under a key that an update moved, or that the schema file alone names
         "superseded": 19,
-        "repeated": 10 + 52,  # in `write_all`, and all of it again
+        "duplicates": 10 + 52,  # in `write_all`, and all of it again
         "filtered": 1,
         "waiting": 1,
         "quarantined": 1,
