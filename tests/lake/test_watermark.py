@@ -58,6 +58,21 @@ def test_watermark_waits_for_the_slowest_partition(spark: SparkSession, broker: 
     feed.check_nothing_lost_or_doubled()
 
 
+def test_a_transaction_over_several_batches_is_shown_whole_or_not_at_all(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """A window is published while one half of it is in bronze."""
+    feed = Changefeed(spark, broker, tmp_path)
+    feed.send(0, T.insert(at(1), 1, "old"), OWN.insert(at(1), 1, "old"))
+    halves = T.update(at(5), (1, "old"), (1, "new")), OWN.update(at(5), (1, "old"), (1, "new"))
+    for half, watermark, shown in zip(halves, (at(4), at(5)), ("old", "new"), strict=True):
+        feed.send(0, half)
+        feed.resolve(watermark)
+        feed.load(max_offsets_per_trigger=1)
+        assert feed.apply().tso == watermark
+        assert feed.rows("t") == feed.rows("own") == {1: (shown,)}
+
+
 @pytest.mark.long
 def test_retired_partition_is_not_waited_for(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """TiCDC's partition-num may be less than the topic has; of a topic no watermark is left."""
