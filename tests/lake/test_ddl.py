@@ -61,6 +61,13 @@ def alter(second: int, table: str, action: str) -> Ddl:
     return ddl(at(second), f"ALTER TABLE `shop`.`{table}` {action}", "shop", table, "ALTER")
 
 
+def send_everywhere(feed: Changefeed, *ddls: Ddl) -> None:
+    """Write DDLs to both partitions, and again as another version of TiCDC does that takes the changefeed over."""
+    for partition in (0, 1):
+        feed.send(partition, *ddls)
+        feed.send(partition, *(replace(each, query=f"/* again */ {each.query}") for each in ddls))
+
+
 def write_all(feed: Changefeed) -> None:
     created = (
         ddl(at(1), "CREATE DATABASE `made`", "made"),
@@ -70,18 +77,19 @@ def write_all(feed: Changefeed) -> None:
     feed.send(0, *created, *created)  # delivered twice
     feed.send(1, PLAIN.insert(at(1), 1, "a"), PLAIN.insert(at(6), 2, "b"))
     feed.send(1, ALTERED.insert(at(1), 1, "7"), ALTERED.insert(at(3), 2, "8"), ALTERED.insert(at(3), 3, None))
+    add = alter(3, "altered", "ADD COLUMN `N 1` DECIMAL(9,2) NOT NULL DEFAULT _UTF8MB4'1.5' FIRST")
+    send_everywhere(feed, add)
     feed.send(
         0,
-        alter(3, "altered", "ADD COLUMN `N 1` DECIMAL(9,2) NOT NULL DEFAULT _UTF8MB4'1.5' FIRST"),
         alter(4, "altered", "ADD COLUMN `w` INT DEFAULT 5, CHANGE COLUMN `v` `V` VARCHAR(9)"),
         alter(5, "altered", "MODIFY COLUMN `V` INT"),
     )
     columns = (N, ID, replace(V, name="V", type="int"), W)
     feed.send(1, Source(table="altered", columns=columns).insert(at(6), "2.50", 4, 9, None))
     feed.send(1, LEFT.insert(at(1), 1, "from a"), RIGHT.insert(at(1), 1, "from b"))
-    for old, new in (("a", "tmp"), ("b", "a"), ("tmp", "b")):
-        query = f"RENAME TABLE `shop`.`{old}` TO `shop`.`{new}`;"
-        feed.send(0, ddl(at(3), query, "shop", old, "RENAME"))
+    swap = (("a", "tmp"), ("b", "a"), ("tmp", "b"))
+    texts = {old: f"RENAME TABLE `shop`.`{old}` TO `shop`.`{new}`;" for old, new in swap}
+    send_everywhere(feed, *(ddl(at(3), query, "shop", old, "RENAME") for old, query in texts.items()))
     feed.send(1, LEFT.insert(at(4), 2, "from b"), RIGHT.insert(at(4), 2, "from a"))
     feed.send(1, STUCK.insert(at(1), 1, "a"), STUCK.insert(at(4), 2, "b"))
     feed.send(0, alter(3, "stuck", "ADD COLUMN `made` BIGINT AS (`id` + 1) STORED"))
