@@ -171,6 +171,7 @@ def test_everything_again_from_the_beginning_commits_nothing(stages: dict[str, S
     replayed = stages["replayed"]
     assert replayed.applied.tso == at(20)
     assert (replayed.applied.row_changes, replayed.applied.merged) == (0, 0)
+    assert replayed.applied.blocked == {}
     assert replayed.versions == stages["second"].versions
     assert {t.lake_name: t.version for t in replayed.state.tables.values()} == {
         t.lake_name: t.version for t in stages["second"].state.tables.values()
