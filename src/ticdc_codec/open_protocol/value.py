@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any
-from unicodedata import category, ucd_3_2_0
+from unicodedata import category
 
 import numpy as np
 import numpy.typing as npt
@@ -239,25 +239,17 @@ def quoted(data: bytes) -> str:
 def unquoted_exactly(text: str) -> bytes:
     r"""Like ``unquoted``; also refuses what Go would have quoted otherwise (``\x41``), which is a text and no bytes.
 
-    Unicode gets new characters, which Go may know and this Python not, or this Python and not an older Go: those may be
-    escaped or not.
+    Unicode gets new characters, which Go may know and this Python not: those may be escaped or not.
     """
     data = unquoted(text)
     is_plain = "\\" not in text and text.isprintable()
-    if not is_plain and _new_ones_escaped(quoted(data)) != _new_ones_escaped(text):
+    if not is_plain and quoted(data) != _NOT_ASCII.sub(_escaped_if_unassigned, text):
         raise DecodeError("bad_value", f"expected bytes as Go quotes them, found {text[:40]!r}")
     return data
 
 
-def _new_ones_escaped(text: str) -> str:
-    """Returns a quoted text in which new characters are escaped, whether they were or not."""
-    return _NOT_ASCII.sub(lambda character: _by_number(character[0]) if _is_new(character[0]) else character[0], text)
-
-
-@lru_cache(maxsize=4096)
-def _is_new(character: str) -> bool:
-    """True for a character that Unicode got after 3.2, which every Go has, unless it is known to be unprintable."""
-    return ucd_3_2_0.category(character) == "Cn" and (character.isprintable() or category(character) == "Cn")
+def _escaped_if_unassigned(character: re.Match[str]) -> str:
+    return _escaped(character[0]) if category(character[0]) == "Cn" else character[0]
 
 
 @lru_cache(maxsize=4096)
@@ -269,9 +261,4 @@ def _escaped(character: str) -> str:
         return f"\\x{number & 0xFF:02x}"
     if character.isprintable():
         return character
-    return _by_number(character)
-
-
-def _by_number(character: str) -> str:
-    number = ord(character)
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
