@@ -23,7 +23,7 @@ from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, t
 from ticdc_lakehouse.gold.maintenance import Maintained, maintain
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.overrides import OverrideAction, override
-from ticdc_lakehouse.gold.state import published_zone
+from ticdc_lakehouse.gold.state import published, published_zone
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.gold.time_zones import check_time_zones, check_zone
 from ticdc_lakehouse.gold.windows import Applied, apply
@@ -37,7 +37,7 @@ from ticdc_lakehouse.ops.verify.verification import VerifySettings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.run_lock import exclusive_run
-from ticdc_lakehouse.silver import external_schemas, quarantine
+from ticdc_lakehouse.silver import events_table, external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode, stream
 from ticdc_lakehouse.silver.decoding_zone import note_zone, noted_zone
 from ticdc_lakehouse.silver.first_messages import check_protocol
@@ -92,14 +92,18 @@ class Run:
         )
         with self._exclusive(Layer.BRONZE), timed("bronze", "landed", feed=self.feed.name) as fields:
             check_feed_name(self.lake, self.feed.name)
+            last_used = -1
             if not has_landed(self.lake, self.feed.name):  # before: this run may fail, or never end
                 create_tables(self.lake, self.feed.name)
                 status.show_landed_feeds(self.lake)
+                gold = published(self.lake, self.feed.name)
+                last_used = max(gold.batch, events_table.last_batch(self.lake, self.feed.name))
             landed = land(
                 self.lake,
                 source,
                 continuous=self.continuous,
                 max_offsets_per_trigger=self.max_offsets_per_trigger,
+                last_used=last_used,
             )
             fields |= {"batches": landed.batches, "messages": landed.messages}
             return landed

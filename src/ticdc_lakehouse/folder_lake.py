@@ -125,7 +125,10 @@ class FolderLake(Lake):
         """Removes a table without columns, which earlier versions made where another run had renamed one meanwhile: no
         table can be renamed to it."""
         folder = self._folder(layer, name)
-        with _locked(self._lock(layer, name), wait=False) as is_free:
+        if not _has_no_columns(folder):  # another run renamed it meanwhile: nothing to remove, nor to lock
+            return
+        # Who may only read the lake leaves it there.
+        with suppress(OSError), _locked(self._lock(layer, name), wait=False) as is_free:
             if is_free and _has_no_columns(folder):  # another run may have put a table there since
                 shutil.rmtree(folder, ignore_errors=True)
 

@@ -118,8 +118,8 @@ def test_a_lake_whose_table_was_half_dropped_can_be_opened(
 ) -> None:
     """By a run that was killed: files of a folder go in any order, the first commit may be the first."""
     lake = lake_of(spark, Layer.LIVE, tmp_path)
-    create_live(lake, "orders")
-    spark.sql(f"ALTER TABLE {lake.table(Layer.LIVE, 'orders')} SET TBLPROPERTIES ('a' = 'b')")
+    create_live(lake, "items")
+    spark.sql(f"ALTER TABLE {lake.table(Layer.LIVE, 'items')} SET TBLPROPERTIES ('a' = 'b')")
 
     def die_after_the_first_commit(folder: Path, **_: object) -> None:
         (first,) = folder.rglob("00000000000000000000.json")
@@ -129,11 +129,11 @@ def test_a_lake_whose_table_was_half_dropped_can_be_opened(
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", die_after_the_first_commit)
         with pytest.raises(InterruptedError):
-            lake.drop(Layer.LIVE, "orders")
+            lake.drop(Layer.LIVE, "items")
     lake.refresh()
     assert lake.tables(Layer.LIVE) == []
-    create_live(lake, "orders")
-    assert lake.version(lake.table(Layer.LIVE, "orders")) == 0
+    create_live(lake, "items")
+    assert lake.version(lake.table(Layer.LIVE, "items")) == 0
 
 
 def test_a_folder_that_another_run_renames_meanwhile_gets_no_other_table(
@@ -154,5 +154,5 @@ def test_a_folder_that_another_run_renames_meanwhile_gets_no_other_table(
     spark.sql(f"DROP TABLE {lake.table(Layer.LIVE, 'empty')}")
     lake.refresh()
     assert sorted(lake.tables(Layer.LIVE)) == ["sales"]
-    lake.take_names(Layer.LIVE, {"sales": "empty"})
+    lake.take_names({"sales": "empty"})
     assert lake.columns(Layer.LIVE, "empty")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,11 +13,11 @@ from ticdc_codec.event import Column
 from ticdc_lakehouse import catalog
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold import views
+from ticdc_lakehouse.planning.published_state import Published
 from ticdc_local.cli import sql
 from ticdc_local.delta_reader import DeltaReader
 
 if TYPE_CHECKING:
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -103,7 +104,7 @@ def test_a_prompt_follows_tables_that_another_process_renames(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A view there reads a version of a folder, and the folders of two tables change places."""
-    feed, options = Changefeed(spark, broker, tmp_path), argparse.Namespace()
+    feed, options = Changefeed(spark, broker, tmp_path), argparse.Namespace(project=Path(), lake=None)
     prompt = lake_in(spark, tmp_path, f"prompt_of_{feed.name}")
     monkeypatch.setattr(sql, "feed_files", lambda _: {feed.name: feed.write_file()})
     monkeypatch.setattr(sql, "open_reader", lambda _: DeltaReader(tmp_path))
@@ -115,12 +116,24 @@ def test_a_prompt_follows_tables_that_another_process_renames(
     feed.resolve(at(2))
     feed.go()
     prompt.register()
-    seen = sql.refresh_views(options, prompt)
-    assert sql.follow_renames(options, prompt, seen)[feed.name] is seen[feed.name]
+    view = prompt.table(Layer.GOLD, feed.shown_name("t"))
+    with monkeypatch.context() as renaming:  # a run is about to give tables their names
+        renaming.setattr(sql, "has_published_names", lambda *_: False)
+        unsettled = sql.refresh_views(options, prompt)
+        assert sql.follow_renames(options, prompt, unsettled) == unsettled == {feed.name: Published()}
+    seen = sql.follow_renames(options, prompt, unsettled)
+    assert seen is not None
+    assert spark.table(view).count() == 1
+    assert sql.follow_renames(options, prompt, seen) == seen
     feed.send(0, ddl(at(3), "RENAME TABLE `t` TO `w`, `u` TO `t`, `w` TO `u`", "shop", "t", "RENAME"))
     feed.resolve(at(3))
     feed.go()
-    seen = sql.follow_renames(options, prompt, seen)
+    with monkeypatch.context() as renaming:
+        renaming.setattr(sql, "has_published_names", lambda *_: False)
+        hidden = sql.follow_renames(options, prompt, seen)
+        assert hidden == unsettled
+        assert not spark.catalog.tableExists(view)
+    seen = sql.follow_renames(options, prompt, hidden)
+    assert seen is not None
     assert seen[feed.name].tso == at(3)
-    view = prompt.table(Layer.GOLD, feed.shown_name("t"))
     assert {(row["id"], row["v"]) for row in spark.table(view).collect()} == {(1, "of u"), (2, "of u")}

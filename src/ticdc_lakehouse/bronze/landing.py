@@ -139,9 +139,15 @@ def create_tables(lake: Lake, feed: str) -> None:
 
 
 def land(
-    lake: Lake, source: KafkaSource, *, continuous: bool = False, max_offsets_per_trigger: int | None = None
+    lake: Lake,
+    source: KafkaSource,
+    *,
+    continuous: bool = False,
+    max_offsets_per_trigger: int | None = None,
+    last_used: int = -1,
 ) -> Landed:
-    """Lands what Kafka has (``availableNow``), or continues until stopped (``continuous``).
+    """Lands what Kafka has (``availableNow``), or continues until stopped (``continuous``). A new stream begins above
+    the batch ``last_used``, the last that silver or gold has: bronze's tables may be restored from an older copy.
 
     Raises OffsetGapError if Kafka deleted messages before they were read or has another topic of the name, ConfigError
     if the brokers cannot be read, or a topic is no longer to be read, and StreamingQueryException for what goes wrong
@@ -149,20 +155,22 @@ def land(
     """
     create_tables(lake, source.feed)
     try:
-        return _land(lake, source, continuous=continuous, max_offsets_per_trigger=max_offsets_per_trigger)
+        return _land(lake, source, last_used, continuous=continuous, max_offsets_per_trigger=max_offsets_per_trigger)
     except StreamingQueryException as error:
         _explain(source, _checkpoint(lake, source.feed), error)
         raise
 
 
-def _land(lake: Lake, source: KafkaSource, *, continuous: bool, max_offsets_per_trigger: int | None) -> Landed:
+def _land(
+    lake: Lake, source: KafkaSource, last_used: int, *, continuous: bool, max_offsets_per_trigger: int | None
+) -> Landed:
     checkpoint = _checkpoint(lake, source.feed)
     begun = stream_checkpoint.planned(checkpoint) is not None
     _refuse_removed(source, stream_checkpoint.planned_topics(checkpoint))
     options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
     check_topic_ids(lake.spark, source.feed, options, checkpoint)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
-    first_batch = _first_batch(lake, source.feed, checkpoint)
+    first_batch = _first_batch(lake, source.feed, checkpoint, last_used)
     _refuse_older(lake, source.feed, checkpoint, first_batch)
     append = MicroBatches(
         messages_table=lake.table(Layer.BRONZE, messages_table(source.feed)),
@@ -203,9 +211,9 @@ def kafka_options(
     return options
 
 
-def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
+def _first_batch(lake: Lake, feed: str, checkpoint: str, last_used: int) -> int:
     """Returns the feed's number of the query's batch 0: numbers continue where an earlier query, of a lost checkpoint,
-    ended.
+    ended, and above ``last_used``. Gold would pass by what came in a batch of a number that it has seen.
 
     Found once a query, and kept beside its checkpoint.
     """
@@ -215,7 +223,8 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
     row = offsets.agg(F.min(F.when(F.col("query") == F.lit(query), F.col("batch"))), F.max("batch") + 1).first()
     assert row is not None
-    first = int(next((number for number in row if number is not None), 0))
+    own, following = row
+    first = int(own) if own is not None else max(int(following or 0), last_used + 1)
     stream_checkpoint.write_beside(checkpoint, file.name, str(first))
     return first
 

@@ -8,7 +8,7 @@ eventual, where rows are as new as what had arrived.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -278,9 +278,17 @@ def misnamed(
     others = {old: new for old, new in targets.items() if old != new and places.get(new) != places[old]}
     ever = names_ever(lake, feed) if others else set()
     renames = {old: new for old, new in others.items() if old in ever or is_internal(old)}
-    taken, unpublished = set(renames.values()), places.keys() - targets.keys()
-    dropped = (each for each in unpublished if each in taken or is_abandoned(lake, _last_written(lake, each)))
-    return renames, tuple(sorted(dropped))
+    unpublished = sorted(places.keys() - targets.keys())
+    return renames, tuple(each for each in unpublished if is_left_over(lake, feed, each, published, renames.values()))
+
+
+def is_left_over(lake: Lake, feed: str, name: str, published: Collection[str], taken: Collection[str]) -> bool:
+    """True if a live table was never published, and may be dropped: the run that made it is dead, or its name is one of
+    those to be ``taken``."""
+    stable_id = id_of(lake, name, feed)
+    if stable_id is None or stable_id in published:
+        return False
+    return name in taken or is_abandoned(lake, _last_written(lake, name))
 
 
 def is_abandoned(lake: Lake, written: datetime) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import VERSION, Lake, Layer
 from ticdc_lakehouse.gold import irregular, live_table
-from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, misnamed, published_name
+from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, is_left_over, live_names, misnamed, published_name
 from ticdc_lakehouse.gold.merge import DELETED
 from ticdc_lakehouse.gold.misread_values import view_image_sql
 from ticdc_lakehouse.gold.state import names_ever, newest, published, published_ids
@@ -232,8 +232,10 @@ def _restore_names(lake: Lake, config: GoldConfig, current: Published) -> tuple[
     while (renames or unpublished) and (later := newest(lake, config.feed, current)).number != current.number:
         current = later
         renames, unpublished = _misnamed(lake, config, current)
-    for name in unpublished:
-        lake.drop(Layer.LIVE, name)
+    known = published_ids(lake, config.feed) if unpublished else frozenset()
+    for name in unpublished:  # a run at work may have made it anew, or renamed another to it, during the search
+        if is_left_over(lake, config.feed, name, known, renames.values()):
+            lake.drop(Layer.LIVE, name)
     names = live_names(current.tables.values())
     # The run that published the state may be alive, and may have renamed them by now.
     renames = {old: new for old, new in renames.items() if published_name(lake, config.feed, old, names) == new}

@@ -77,6 +77,14 @@ def exists(lake: Reader, feed: str) -> bool:
     return lake.exists(Layer.SILVER, table_name(feed))
 
 
+def last_batch(lake: Lake, feed: str) -> int:
+    """Returns the newest bronze batch of which silver has an event; -1 if there is none."""
+    if not exists(lake, feed):
+        return -1
+    [row] = lake.rows(f"SELECT max(batch) AS batch FROM {full_name(lake, feed)}")
+    return -1 if row["batch"] is None else int(row["batch"])
+
+
 def events(lake: Lake, feed: str) -> DataFrame:
     """Returns all events of a feed: the columns ``EVENT_COLUMNS``."""
     return lake.spark.table(full_name(lake, feed))

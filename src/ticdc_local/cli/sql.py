@@ -19,7 +19,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.live_table import has_published_names, live_names
-from ticdc_lakehouse.gold.state import newest, published, published_feeds
+from ticdc_lakehouse.gold.state import names_ever, newest, published, published_feeds
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.job_parameters import LARGEST
 from ticdc_lakehouse.ops import status
@@ -90,16 +90,17 @@ def run(options: argparse.Namespace) -> int:
         return 0
     lake = open_lake(options, reads_only=True)
     with progress("making the views"):
-        feeds: Mapping[str, Published] = refresh_views(options, lake)
+        feeds = refresh_views(options, lake)
     printing = printing_of(options, is_script=is_script)
     if is_script:
         return run_all(lake, iter(statements), printing)
-    note("\n".join([*(_feed_line(lake, feed, now) for feed, now in feeds.items()), _HINT]))
+    note("\n".join([*(_feed_line(lake, feed, now) for feed, now in feeds.items() if now.number), _HINT]))
     with line_editing(names(lake)), open_prompt():
         for statement in typed(_read_line):
             with cancelled_by_interrupt(lake.spark.sparkContext.cancelAllJobs):
-                feeds = follow_renames(options, lake, feeds)
-                execute(lake, statement, printing)
+                if (shown := follow_renames(options, lake, feeds)) is not None:
+                    feeds = shown
+                    execute(lake, statement, printing)
     return 0
 
 
@@ -129,18 +130,20 @@ def names(lake: Lake) -> list[str]:
 
 
 def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Published]:
-    """Makes all views of the published feeds, which this session's catalog has forgotten; returns what each published.
-    delta-rs reads what is published: in milliseconds, where Spark takes seconds."""
+    """Makes all views of the published feeds, which this session's catalog has forgotten; returns what each published,
+    nothing for one whose live tables do not have their published names. delta-rs reads what is published: in
+    milliseconds, where Spark takes seconds."""
     files, reader = feed_files(options), open_reader(options)
     feeds = {feed: published(reader, feed) for feed in published_feeds(reader)}
     status.create_views(lake, *(feed for feed in feeds if feed in files))
-    for feed, now in feeds.items():
+    for feed, now in [*feeds.items()]:
         if feed not in files:
             note(f"{feed}: no file in resources/feeds, so its views are not made")
             continue
         events_table.create_views(lake, feed)
         if not has_published_names(reader, live_names(now.tables.values())):
             note(f"{feed}: {_UNSETTLED} {in_same_place(options, f'ticdc-lake run --feed {feed}')}")
+            feeds[feed] = Published()
             continue
         try:
             views.show(lake, feed_run(options, feed, lake).gold_config, now)
@@ -149,27 +152,33 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Publishe
     return feeds
 
 
-def follow_renames(options: argparse.Namespace, lake: Lake, seen: Mapping[str, Published]) -> Mapping[str, Published]:
+def follow_renames(
+    options: argparse.Namespace, lake: Lake, seen: Mapping[str, Published]
+) -> dict[str, Published] | None:
     """Makes the views again if a run of another process has made, renamed or dropped live tables since ``seen``: a view
-    reads a version of the folder of its table's name, which may be another table's now. Returns what is published, or
-    ``seen`` if the views could not be made yet, which is printed."""
+    reads a version of the folder of its table's name, which may be another table's now. Returns what is published;
+    None, and prints why, if the views could not be made."""
     try:
         return _with_new_names(options, lake, seen)
     except (PySparkException, Py4JJavaError, ConfigError) as error:
-        note(f"the views may show renamed tables as they were: {first_line(error)}")
-        return seen
+        note(f"not run: the views of renamed tables could not be made: {first_line(error)}")
+        return None
 
 
-def _with_new_names(options: argparse.Namespace, lake: Lake, seen: Mapping[str, Published]) -> Mapping[str, Published]:
+def _with_new_names(options: argparse.Namespace, lake: Lake, seen: Mapping[str, Published]) -> dict[str, Published]:
     reader = open_reader(options)
-    now = {feed: newest(reader, feed, known) for feed, known in seen.items()}
+    shown = {feed: seen.get(feed, Published()) for feed in published_feeds(reader)}
+    now = {feed: newest(reader, feed, known) for feed, known in shown.items()}
     names = {feed: live_names(each.tables.values()) for feed, each in now.items()}
-    if all(names[feed] == live_names(known.tables.values()) for feed, known in seen.items()):
-        return now
-    settled = all(has_published_names(reader, each) for each in names.values())
-    lake.refresh()
-    renewed = refresh_views(options, lake)
-    return renewed if settled else seen
+    renamed = [feed for feed, known in shown.items() if names[feed] != live_names(known.tables.values())]
+    for feed in renamed:  # else its views show rows of other tables until they are made again
+        if shown[feed].number:
+            views.drop(lake, names_ever(lake, feed), layers=(Layer.GOLD,))
+    if any(has_published_names(reader, names[feed]) for feed in renamed):
+        with progress("making the views"):
+            lake.refresh()
+            return refresh_views(options, lake)
+    return {**now, **dict.fromkeys(renamed, Published())}
 
 
 def _feed_line(lake: Lake, feed: str, now: Published) -> str:
