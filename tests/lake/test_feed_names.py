@@ -142,6 +142,7 @@ def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) ->
     check_feed_name(lake, "shop_crm")  # it is there already
 
 
+@pytest.mark.long
 def test_only_a_window_that_gives_a_name_reads_the_names_that_are_taken(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

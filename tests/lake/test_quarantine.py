@@ -242,6 +242,7 @@ def test_rows_cut_to_their_handle_key_block_their_table_or_come_with_null(
     assert feed.rows("fine") == {1: (None,), 3: ("c",), 4: (None,), 5: ("e",), 6: ("f",)}
 
 
+@pytest.mark.long
 def test_what_may_have_been_anything_holds_the_feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path, partitions=2, described={"max_message_bytes": 1000})
     feed.send(0, FINE.insert(at(1), 1, "a"))

@@ -18,7 +18,6 @@ from ticdc_local.cli import sql
 from ticdc_local.delta_reader import DeltaReader
 
 if TYPE_CHECKING:
-
     from pyspark.sql import SparkSession
 
     from ticdc_local.broker import Broker

@@ -257,6 +257,7 @@ def test_what_cannot_be_repaired_is_still_reported(verification: Verification, m
     assert named.detail == "not repaired: shop.named: the live table is at version 9"
 
 
+@pytest.mark.long
 def test_a_repair_that_died_is_put_back_by_the_next(
     verification: Verification, monkeypatch: pytest.MonkeyPatch
 ) -> None:
