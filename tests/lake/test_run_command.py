@@ -118,7 +118,7 @@ def test_the_selftest_finds_all_that_applies_on_a_laptop(
     given = ["run", "ticdc_selftest", "--project", str(PROJECT), "--lake", str(lake), "--param", "secret=kafka/jaas"]
     assert main(given) == 0
     out = capsys.readouterr().out
-    assert "11 checks, none failed" in out
+    assert "12 checks, none failed" in out
     assert "a laptop has no privileges" in out
     assert "a laptop has no tags" in out
     assert out.count("skipped") == 2

@@ -17,14 +17,16 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from ticdc_codec.errors import ConfigError, LakehouseError
+from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import committing, release
 from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold.live_commits import UPKEEP
 from ticdc_lakehouse.gold.live_table import tags_sql
-from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.sql.text import quoted
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
+from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.sql.typed_columns import image_sql
 from ticdc_lakehouse.tidb.session import Secret
 
 CANARY = "given"
@@ -194,6 +196,15 @@ def _upkeep(env: Environment) -> str:
     return f"{env.lake.version(env.table) - before} versions, all known as upkeep"
 
 
+def _repeated_members(env: Environment) -> str:
+    column = ColumnDefinition(name="id", type=parse_type("bigint"))
+    table = Table(database="selftest", table="selftest", columns=(column,), key=())
+    for last, expected in (('"2"', "2"), ("null", None)):
+        image = image_sql(table, literal(f'{{"id":"1","id":{last}}}'))
+        _expect(env.lake.rows(f"SELECT {image}.id AS id")[0]["id"], expected)
+    return "the last one counts"
+
+
 def _offsets_files(env: Environment) -> str:
     checkpoint = str(env.folder / "stream")
     rows = env.lake.spark.readStream.table(env.table)
@@ -266,6 +277,11 @@ _CHECKS: dict[str, tuple[Callable[[Environment], str], str]] = {
     "upkeep": (
         _upkeep,
         "Versions without changes have a name that this package does not know, and takes for another run's: report it.",
+    ),
+    "repeated members": (
+        _repeated_members,
+        "JSON is read otherwise here: silver's `_before` is wrong for updates under only-output-updated-columns. "
+        "Report it.",
     ),
     "offsets files": (
         _offsets_files,
