@@ -217,14 +217,11 @@ class Changefeed:
 
     def die_before_publishing(self, run: Callable[[], object] | None = None) -> None:
         """What a killed run of gold leaves behind: all tables written, nothing published."""
+        _die_in(windows.state, "commit_window", run or self.apply)
 
-        def die(*_: object) -> None:
-            raise InterruptedError
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(windows.state, "commit_window", die)
-            with pytest.raises(InterruptedError):
-                (run or self.apply)()
+    def die_before_renaming(self) -> None:
+        """What a killed run of gold leaves behind: a published window, and live tables with their former names."""
+        _die_in(Lake, "leave_names", self.apply)
 
     def go(self, until_tso: int | None = None) -> Applied:
         """All three layers."""
@@ -290,3 +287,13 @@ class Changefeed:
         assert sum(line["messages"] for line in accounting) == len(self.sent)
         assert all(line["waiting"] == 0 for line in accounting)
         assert all(line["messages"] == line["decoded"] + line["quarantined"] for line in accounting)
+
+
+def _die_in(owner: object, function: str, run: Callable[[], object]) -> None:
+    def die(*_: object) -> None:
+        raise InterruptedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, function, die)
+        with pytest.raises(InterruptedError):
+            run()

@@ -240,14 +240,7 @@ def test_maintenance_after_a_run_that_died_before_it_renamed(
     feed.send(0, rename(5, ("a", "tmp")), rename(6, ("b", "a")), rename(7, ("tmp", "b")))
     feed.resolve(at(8))
     feed.load()
-
-    def die(*_: object) -> None:
-        raise InterruptedError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Lake, "leave_names", die)
-        with pytest.raises(InterruptedError):
-            feed.apply()
+    feed.die_before_renaming()
     compact, seen = maintenance._compact, []
 
     def look_and_compact(*given: Any) -> None:

@@ -252,14 +252,7 @@ def test_tables_that_got_their_published_names_during_a_search_are_not_renamed(
     feed.send(0, change, replace(A, table=table).insert(at(4), 2, "second"))
     feed.resolve(at(5))
     feed.load()
-
-    def die(*_: object) -> None:
-        raise InterruptedError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Lake, "leave_names", die)
-        with pytest.raises(InterruptedError):
-            feed.apply()
+    feed.die_before_renaming()
     newest = views.newest
 
     def beside_gold(*arguments: Any) -> Any:
