@@ -225,9 +225,9 @@ def restore_names(lake: Lake, config: GoldConfig) -> Published:
 
 
 def _restore_names(lake: Lake, config: GoldConfig, current: Published) -> tuple[Published, bool]:
-    """Does so, and drops what dead runs left unpublished, for the state that is the newest after the search:
-    ``current``, or one that another run published meanwhile, which renames tables itself. Returns that state, and True
-    if any table had another name."""
+    """Renames live tables to their published names, and drops what dead runs left unpublished. The published state is
+    the one that is the newest after the search: ``current``, or what another run published meanwhile, which renames
+    tables itself. Returns that state, and True if any table had another name."""
     renames, unpublished = _misnamed(lake, config, current)
     while (renames or unpublished) and (later := newest(lake, config.feed, current)).number != current.number:
         current = later
