@@ -317,6 +317,22 @@ def test_a_ddl_that_comes_again_in_another_text_is_done_once(query: str) -> None
     assert [block_reason(each) for each in made] == [None] * len(made)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("TIMESTAMP DEFAULT _UTF8MB4'2024-01-01 00:00:00'", "TIMESTAMP DEFAULT '2024-01-01 00:00:00'"),
+        ("DATETIME DEFAULT CURRENT_TIMESTAMP()", "DATETIME DEFAULT CURRENT_TIMESTAMP"),
+        ("CHAR(36) DEFAULT (UUID())", "CHAR(36) DEFAULT UUID()"),
+    ],
+)
+def test_a_computed_default_that_comes_again_in_another_text_is_one(one: str, other: str) -> None:
+    twice = (ddl(15, f"ALTER TABLE t ADD COLUMN c {text}") for text in (one, other))
+    made = next(each for each in plan_tables(swapped(*twice)).tables if each.name == NAME)
+    assert block_reason(made) is None
+    assert made.definition is not None
+    assert [column.name for column in made.definition.table.columns] == ["id", "v", "c"]
+
+
 def test_blocked_table_without_columns_keeps_the_name_that_it_got_in_a_swap() -> None:
     """A window reads the DDLs again since any table was blocked. This one's state has its newest name alone."""
     unknown = TableState(lake_name="", stable_id="", version=-1, applied_tso=5, stop=DDL_STOP)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
@@ -234,8 +234,9 @@ class ComputedDefault:
     """A DEFAULT whose value the text does not show. All old rows get one value, but for generated columns."""
 
     by: Computation
-    reason: str
-    """Why the message does not determine the value, for people."""
+    reason: str = field(compare=False)
+    """Why the message does not determine the value, for people. It has the text of the DEFAULT, which another version
+    of TiCDC may write otherwise."""
     local_time: str | None = None
     """LOCAL_TIME: the canonical text, in the session's zone."""
 
