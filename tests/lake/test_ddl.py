@@ -31,9 +31,9 @@ PLAIN, ALTERED, LEFT, RIGHT, LATE, STUCK, GONE = (
 PARTED, HASHED, REKEYED = (Source(table=name) for name in ("parted", "hashed", "rekeyed"))
 BY_V = Source(table="rekeyed", columns=(replace(ID, key=False), replace(V, key=True)))
 W, N = Column(name="w", type="int"), Column(name="N 1", type="decimal")
-CREATE = """CREATE TABLE `typed` (`id` BIGINT UNSIGNED NOT NULL, `amount` DECIMAL(12,4), `kind` ENUM('a','b'),
+CREATE = """CREATE TABLE `typed` (`id` BIGINT UNSIGNED NOT NULL, `amount` DECIMAL(12,4), `kind` ENUM('a','😀'),
     `flags` SET('x','y'), `raw` VARBINARY(16), `bits` BIT(64), `day` DATE, `moment` DATETIME(6), `stamp` TIMESTAMP(3),
-    `doubled` BIGINT GENERATED ALWAYS AS (`id` * 2) VIRTUAL, PRIMARY KEY (`id`))"""
+    `👩‍👩‍👧` VARCHAR(9), `doubled` BIGINT GENERATED ALWAYS AS (`id` * 2) VIRTUAL, PRIMARY KEY (`id`))"""
 TYPES = {
     "id": "decimal(20,0)",
     "amount": "decimal(12,4)",
@@ -44,6 +44,7 @@ TYPES = {
     "day": "date",
     "moment": "timestamp_ntz",
     "stamp": "timestamp",
+    "👩‍👩‍👧": "string",
     "_ticdc_irregular": "map<string,string>",
 }
 TABLES = "\n".join(

@@ -100,12 +100,14 @@ def _has_statistics(column: ColumnDefinition) -> bool:
 
 
 def layout_sql(table: Table, columns: Iterable[LiveColumn], properties: Mapping[str, str]) -> str:
-    """Returns the clauses of CREATE and REPLACE TABLE after the columns: comment, clustering, properties."""
-    clustered = _clustering(table)
+    """Returns the clauses of CREATE and REPLACE TABLE after the columns: clustering, comment, properties."""
+    columns, clustered = tuple(columns), _clustering(table)
     with_statistics = ",".join(quoted(name) for name in dict.fromkeys((*clustered, COMMIT_TS, KEY)))
     listed = properties_sql({**properties, "delta.dataSkippingStatsColumns": with_statistics})
-    comment = _comment_sql(table, columns)
-    return f"COMMENT {comment} CLUSTER BY ({', '.join(map(quoted, clustered))}) TBLPROPERTIES ({listed})"
+    # What `sql.text.literal` says of CLUSTER BY cannot be avoided in names: such a table is not clustered.
+    clusters = all(ord(char) < 2**16 for column in columns for char in column.name)
+    clustering = f"CLUSTER BY ({', '.join(map(quoted, clustered))})" if clusters else ""
+    return f"{clustering} COMMENT {_comment_sql(table, columns)} TBLPROPERTIES ({listed})"
 
 
 def _comment_sql(table: Table, columns: Iterable[LiveColumn]) -> str:
