@@ -116,47 +116,54 @@ def _drop(tables: WindowTables, ddl: DdlEvent, statement: DropTables | DropDatab
 
 
 def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
-    for builder in tables.affected(ddl, (name,)):
-        if builder.may_include(ddl):
-            merge_until(tables.inputs, builder, ddl.commit_ts)
-            block_unless_skipped(tables.inputs, ddl, builder, unsupported(ddl, _EXPORT_TOO_CLOSE))
-            continue
-        was_blocked = builder.stop is not None
+    builder = tables.affected_by(ddl, name)
+    if builder is None:
+        return
+    if builder.may_include(ddl):
         merge_until(tables.inputs, builder, ddl.commit_ts)
-        tables.keep_recoverable(end_table(builder, ddl))
-        if builder.definition is None or not was_blocked:  # rows that could not be merged are deleted now
-            tables.builders.remove(builder)
-            table = None if builder.definition is None else builder.definition.table
-            await_rows(ddl, tables.begin_at(ddl, builder.name, table), "the table's columns are unknown")
+        block_unless_skipped(tables.inputs, ddl, builder, unsupported(ddl, _EXPORT_TOO_CLOSE))
+        return
+    was_blocked = builder.stop is not None
+    merge_until(tables.inputs, builder, ddl.commit_ts)
+    tables.keep_recoverable(end_table(builder, ddl))
+    if builder.definition is None or not was_blocked:  # rows that could not be merged are deleted now
+        tables.builders.remove(builder)
+        table = None if builder.definition is None else builder.definition.table
+        await_rows(ddl, tables.begin_at(ddl, builder.name, table), "the table's columns are unknown")
 
 
 def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
     if adds_primary_key(statement) and not ddl.out_of_order and tables.builders.named(statement.name) is None:
         tables.block_named(ddl, (statement.name,), unsupported(ddl, _KEYLESS_BEFORE))
-    for builder in tables.affected(ddl, (statement.name,)):
-        # Rows after the DDL show the columns of a table of which only deletes came before it.
-        if not (statement.of_named_indexes or has_only_tombstones(tables.inputs, builder, ddl.commit_ts)):
-            merge_until(tables.inputs, builder, ddl.commit_ts)
-        if is_skipped(tables.inputs, ddl, builder):
-            skip(ddl, builder)
-            continue
-        if builder.may_include(ddl) and (removes_rows(statement) or swaps_names(statement)):
-            builder.block(unsupported(ddl, _EXPORT_TOO_CLOSE))
-            continue
-        if adds_unnamed_key(statement) and builder.has_effect_of(ddl, statement):
-            builder.record_ddl(ddl)
-            continue
-        resolved = with_old_rows(statement, ddl.commit_ts, _old_rows(tables, ddl, builder))
-        try:
-            if builder.gets_first_key(resolved):
-                _add_first_key(tables, ddl, builder)
-                continue
+    builder = tables.affected_by(ddl, statement.name)
+    if builder is None:
+        return
+    # Rows after the DDL show the columns of a table of which only deletes came before it.
+    if not (statement.of_named_indexes or has_only_tombstones(tables.inputs, builder, ddl.commit_ts)):
+        merge_until(tables.inputs, builder, ddl.commit_ts)
+    if is_skipped(tables.inputs, ddl, builder):
+        skip(ddl, builder)
+    elif builder.may_include(ddl) and (removes_rows(statement) or swaps_names(statement)):
+        builder.block(unsupported(ddl, _EXPORT_TOO_CLOSE))
+    elif adds_unnamed_key(statement) and builder.has_effect_of(ddl, statement):
+        builder.record_ddl(ddl)
+    else:
+        _alter_columns(tables, ddl, builder, statement)
+
+
+def _alter_columns(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder, statement: AlterTable) -> None:
+    """Changes the columns, keys or partitions of a table that has all rows up to the DDL. Blocks it if that fails."""
+    resolved = with_old_rows(statement, ddl.commit_ts, _old_rows(tables, ddl, builder))
+    try:
+        if builder.gets_first_key(resolved):
+            _add_first_key(tables, ddl, builder)
+        else:
             builder.alter(ddl, resolved, tables.inputs.config.rewrites_key)
-        except ApplyError as error:
-            if builder.has_effect_of(ddl, statement):
-                builder.record_ddl(ddl)
-            else:
-                block_unless_ignored(tables.inputs, ddl, builder, unsupported(ddl, str(error)))
+    except ApplyError as error:
+        if builder.has_effect_of(ddl, statement):
+            builder.record_ddl(ddl)
+        else:
+            block_unless_ignored(tables.inputs, ddl, builder, unsupported(ddl, str(error)))
 
 
 def _add_first_key(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder) -> None:
@@ -247,25 +254,26 @@ def _rename_unqualified(tables: WindowTables, ddl: DdlEvent, old: TableName, new
 
 
 def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableName) -> None:
-    for builder in tables.affected(ddl, (old,)):
-        merge_until(tables.inputs, builder, ddl.commit_ts)
-        if not tables.inputs.config.matches(*new):
-            tables.builders.remove(builder)
-            return
-        existing = next((b for b in tables.affected(ddl, (new,)) if b is not builder), None)
-        if existing is None or tables.replace_existing(ddl, existing):
-            lake_name = tables.inputs.naming.lake_name(new)
-            if _leaves_schema(builder, lake_name):
-                _leave_schema(tables, ddl, builder, new)
-                return
-            leave_former_rows(ddl, builder)
-            tables.builders.rename(builder, tables.builders.spelled(new))
-            builder.rename(ddl, lake_name)
-        else:
-            stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
-            block_unless_skipped(tables.inputs, ddl, builder, stop)
+    builder = tables.affected_by(ddl, old)
+    if builder is None:
+        _rename_unknown(tables, ddl, old, new)
         return
-    _rename_unknown(tables, ddl, old, new)
+    merge_until(tables.inputs, builder, ddl.commit_ts)
+    if not tables.inputs.config.matches(*new):
+        tables.builders.remove(builder)
+        return
+    existing = tables.affected_by(ddl, new)
+    if existing is not None and existing is not builder and not tables.replace_existing(ddl, existing):
+        stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
+        block_unless_skipped(tables.inputs, ddl, builder, stop)
+        return
+    lake_name = tables.inputs.naming.lake_name(new)
+    if _leaves_schema(builder, lake_name):
+        _leave_schema(tables, ddl, builder, new)
+        return
+    leave_former_rows(ddl, builder)
+    tables.builders.rename(builder, tables.builders.spelled(new))
+    builder.rename(ddl, lake_name)
 
 
 def _rename_unknown(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableName) -> None:

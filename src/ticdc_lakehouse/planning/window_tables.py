@@ -214,8 +214,11 @@ class WindowTables:
 
     def affected(self, ddl: DdlEvent, names: Sequence[TableName]) -> list[TablePlanBuilder]:
         """Returns the builders of these names whose tables do not include the DDL yet."""
-        found = ([b for b in self.builders.all_named(name) if not b.includes(ddl)] for name in names)
-        return [builders[0] for builders in found if builders]
+        return [builder for name in names if (builder := self.affected_by(ddl, name)) is not None]
+
+    def affected_by(self, ddl: DdlEvent, name: TableName) -> TablePlanBuilder | None:
+        """Returns the builder of this name whose table does not include the DDL yet; None if there is none."""
+        return next((builder for builder in self.builders.all_named(name) if not builder.includes(ddl)), None)
 
     def of_database(self, ddl: DdlEvent, database: str) -> list[TablePlanBuilder]:
         """Returns the builders of a database's tables that do not include the DDL yet."""
@@ -286,7 +289,7 @@ class WindowTables:
     def block_named(self, ddl: DdlEvent, names: Sequence[TableName], stop: StopReason) -> None:
         """Blocks the tables of these names that do not include the DDL; adds the ones that are unknown so far."""
         for name in names:
-            builder = next(iter(self.affected(ddl, (name,))), None)
+            builder = self.affected_by(ddl, name)
             if builder is not None:
                 merge_until(self.inputs, builder, ddl.commit_ts)
             elif self.builders.named(name) is None and self.is_new(ddl):
