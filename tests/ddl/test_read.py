@@ -38,7 +38,9 @@ from ticdc_lakehouse.schema.statement import (
     Statement,
     TruncateTable,
     Unread,
+    given_names,
     is_of_all_tables,
+    may_give_name,
 )
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
@@ -377,6 +379,26 @@ def test_each_of_several_statements_is_read() -> None:
     assert isinstance(unread, Unread)
     assert altered == AlterTable(name=T, actions=(DropColumn(name="a"),))
     assert moved == renamed((T, ("d", "u")))
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("CREATE TABLE t (a INT)", [T]),
+        ("CREATE TABLE t LIKE u", [T]),
+        ("RECOVER TABLE t", [T]),
+        ("FLASHBACK TABLE t TO u", [("d", "u")]),
+        ("RENAME TABLE t TO u, x TO t", [("d", "u"), T]),
+        ("ALTER TABLE t RENAME u", [("d", "u")]),
+        ("ALTER TABLE t ADD COLUMN a INT", []),
+        ("DROP TABLE t", []),
+        ("TRUNCATE t", []),
+    ],
+)
+def test_names_that_a_statement_gives_are_known(query: str, names: list[TableName]) -> None:
+    statement = read(query)
+    assert list(given_names(statement)) == names
+    assert [may_give_name(statement, TableName("d", each)) for each in "tu"] == [("d", each) in names for each in "tu"]
 
 
 @pytest.mark.parametrize(

@@ -27,14 +27,12 @@ from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
-    CreateTable,
-    CreateTableLike,
     DropDatabase,
     DropTables,
     RenameTables,
-    RestoreTable,
     Statement,
     TruncateTable,
+    given_names,
     unqualified_name,
 )
 from ticdc_lakehouse.silver import events_table
@@ -179,7 +177,7 @@ def tables_of(statement: Statement) -> list[TableName]:
         case TruncateTable(name=name) | AlterTable(name=name):
             return [name]
         case _:
-            return _created(statement)
+            return list(given_names(statement))
 
 
 def topics_among(
@@ -221,7 +219,7 @@ def _removals(
     removals: dict[TableName, tuple[int, Statement]] = {}
     created: set[TableName] = set()
     for tso, statement in _with_one_rename(ddls):
-        for name in _created(statement):
+        for name in given_names(statement):
             removals.pop(name, None)
             created.add(name)
         for name in _removed(statement, names):
@@ -239,20 +237,6 @@ def _with_one_rename(ddls: Iterable[tuple[int, Statement]]) -> Iterator[tuple[in
         yield from ((tso, statement) for statement in statements if statement not in renames)
         if pairs := tuple(pair for rename in renames for pair in rename.pairs):
             yield tso, RenameTables(pairs=pairs)
-
-
-def _created(statement: Statement) -> list[TableName]:
-    match statement:
-        case CreateTable(table=table):
-            return [table.name]
-        case CreateTableLike(name=name):
-            return [name]
-        case RenameTables(pairs=pairs):
-            return [new for _, new in pairs]
-        case RestoreTable(to=name):
-            return [name]
-        case _:
-            return []
 
 
 def _removed(statement: Statement, names: Collection[TableName]) -> list[TableName]:

@@ -23,10 +23,10 @@ from ticdc_lakehouse.schema.statement import (
     DropPartitions,
     DropTables,
     RenameTables,
-    RestoreTable,
     Statement,
     TruncateTable,
     database_of,
+    given_names,
     is_of_all_tables,
     names_of,
 )
@@ -136,13 +136,8 @@ def _changes_nothing(table: Table, statement: AlterTable) -> bool:
 
 
 def _made(statement: Statement) -> tuple[TableName, ...]:
-    match statement:
-        case CreateTable(table=table):
-            return (table.name,)
-        case CreateTableLike(name=name) | RestoreTable(to=name):
-            return (name,)
-        case _:
-            return ()
+    """Returns the names of the tables that a statement makes or restores."""
+    return () if isinstance(statement, RenameTables) else given_names(statement)
 
 
 def _ends(later: DdlEvent, ddl: DdlEvent, name: TableName) -> bool:

@@ -157,6 +157,19 @@ def names_of(statement: Statement) -> tuple[TableName, ...]:
             return ()
 
 
+def given_names(statement: Statement) -> tuple[TableName, ...]:
+    """Returns the names that a statement gives to tables: of new, renamed and restored ones."""
+    match statement:
+        case CreateTable(table=table):
+            return (table.name,)
+        case CreateTableLike(name=name) | RestoreTable(to=name):
+            return (name,)
+        case RenameTables(pairs=pairs):
+            return tuple(new for _, new in pairs)
+        case _:
+            return ()
+
+
 def unqualified_name(statement: Statement) -> TableName | None:
     """Returns the name of a table in a RENAME or EXCHANGE that may be in any database; None if the text names its
     database."""
@@ -170,18 +183,12 @@ def unqualified_name(statement: Statement) -> TableName | None:
 def may_give_name(statement: Statement, name: TableName) -> bool:
     """True if a statement gives this name to a table, or is not understood and may do so."""
     match statement:
-        case CreateTable(table=table):
-            return table.name == name
-        case CreateTableLike(name=given) | RestoreTable(to=given):
-            return given == name
-        case RenameTables(pairs=pairs):
-            return any(new == name for _, new in pairs)
         case Unread(names=(), database=database):
             return database is None or fold(database) == fold(name.database)
         case Unread(names=names):
             return name in names
         case _:
-            return False
+            return name in given_names(statement)
 
 
 def database_of(statement: Statement) -> str | None:
