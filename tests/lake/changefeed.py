@@ -265,7 +265,7 @@ class Changefeed:
 
     def data_versions(self) -> dict[str, int]:
         """The newest Delta version of every live table, by its stable id."""
-        tables = [table for table in self.state.tables.values() if table.version >= 0]
+        tables = [table for table in self.state.tables.values() if table.has_live_table]
         logs = {table.stable_id: self.folder / Layer.LIVE / table.lake_name / "_delta_log" for table in tables}
         return {data: max(int(commit.stem) for commit in log.glob("*.json")) for data, log in logs.items()}
 

@@ -48,7 +48,7 @@ def counted(config: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> l
     return [
         Counted(table.name, analysts_layer(config) if is_shown(config, table) else Layer.LIVE, state.lake_name, columns)
         for table, state in tables
-        if state.version >= 0 and (columns := _columns(config, table))
+        if state.has_live_table and (columns := _columns(config, table))
     ]
 
 

@@ -248,7 +248,7 @@ def properties_sql(properties: Mapping[str, str]) -> str:
 
 def live_names(tables: Iterable[TableState]) -> dict[str, str]:
     """Returns the names of the published live tables by stable id; another one is called `dropped_name`."""
-    return {state.stable_id: state.lake_name for state in tables if state.version >= 0}
+    return {state.stable_id: state.lake_name for state in tables if state.has_live_table}
 
 
 def live_name(names: Mapping[str, str], stable_id: str) -> str:

@@ -125,7 +125,7 @@ def _restore(commits: Commits, state: TableState) -> None:
 
 def _has_its_name(lake: Lake, state: TableState) -> bool:
     """True if a table is in place under its published name: gold may be renaming it, or have renamed it since."""
-    return state.version >= 0 and id_of(lake, state.lake_name) == state.stable_id
+    return state.has_live_table and id_of(lake, state.lake_name) == state.stable_id
 
 
 def _compact(lake: Lake, name: str, properties: Mapping[str, str], days: int) -> None:

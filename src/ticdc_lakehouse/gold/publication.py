@@ -71,7 +71,7 @@ def _renames(before: Published, planned: Published, outcomes: Iterable[TableOutc
     """Returns the live tables whose names the window changes, each with its new name: those of tables that were renamed
     or dropped, and of those that were made while another table had their name."""
     current = live_names(before.tables.values())
-    current |= {outcome.state.stable_id: outcome.live for outcome in outcomes if outcome.state.version >= 0}
+    current |= {outcome.state.stable_id: outcome.live for outcome in outcomes if outcome.state.has_live_table}
     published = live_names(planned.tables.values())
     return {name: new for stable_id, name in current.items() if (new := live_name(published, stable_id)) != name}
 

@@ -34,7 +34,7 @@ class GoldRun:
     def live(self, plan: TablePlan, stable_id: str) -> str:
         """Returns the name of a plan's live table until the window is published. One whose name another table has now
         is made under its id."""
-        if stable_id in self.names or (plan.state is not None and plan.state.version >= 0):
+        if stable_id in self.names or (plan.state is not None and plan.state.has_live_table):
             return live_name(self.names, stable_id)
         if plan.dropped_at is not None:
             return dropped_name(stable_id)

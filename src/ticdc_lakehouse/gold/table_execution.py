@@ -58,7 +58,7 @@ def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> T
     """Returns the execution of a plan, before its first step: the table is as it was published, or as a run that died
     left it after a DDL. ``alone``: no other table takes part in its steps."""
     version, tso = -1, start.empty_at
-    if plan.state is not None and plan.state.version >= 0:
+    if plan.state is not None and plan.state.has_live_table:
         version, tso = plan.state.version, plan.state.applied_tso
     table = TableExecution(
         run=run,
@@ -69,7 +69,7 @@ def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> T
         version=version,
         tso=tso,
     )
-    if version >= 0 and any(map(_writes, plan.steps)) and not run.undisturbed:
+    if table.has_live_table and any(map(_writes, plan.steps)) and not run.undisturbed:
         table.continue_from(resume(run, plan, table.name, alone=alone))
     return table
 
@@ -97,6 +97,11 @@ class TableExecution:
     incomplete: IncompleteStep | None = None
     """The step at which the table is blocked; no later one is done."""
 
+    @property
+    def has_live_table(self) -> bool:
+        """True once the live table is made."""
+        return self.version >= 0
+
     def continue_from(self, point: ResumePoint) -> None:
         """Begins after the steps that an interrupted run has done."""
         self.version = point.version
@@ -120,7 +125,7 @@ class TableExecution:
                 self.incomplete = self._merge_rows(self._learn(step))
             case AlterRows(table=table):
                 self.learned |= self._without_rows(table)
-                if self.version >= 0:
+                if self.has_live_table:
                     self.incomplete = self._alter(replace(step, table=settled(table, self.learned)))
         if self.incomplete is None:
             self._finish(step)
@@ -130,7 +135,7 @@ class TableExecution:
         definition that holds then. In mode eventual a row's changes may overtake each other, so the first that arrives
         shows nothing."""
         config, rows = self.run.config, replace(rows, table=settled(rows.table, self.learned))
-        if self.version < 0 or config.mode is Mode.EVENTUAL or not pending_columns(rows.table):
+        if not self.has_live_table or config.mode is Mode.EVENTUAL or not pending_columns(rows.table):
             return rows
         found = learned(self.run.lake, config.feed, self.name, rows, config.time_zone)
         if not found.settled:
@@ -148,7 +153,7 @@ class TableExecution:
         may arrive later."""
         if self.run.config.mode is Mode.EVENTUAL:
             return frozenset()
-        if self.version < 0:
+        if not self.has_live_table:
             return frozenset(column.pending for column in pending_columns(table) if column.pending is not None)
         return without_rows(self.run.lake, self.name, settled(table, self.learned))
 
@@ -206,7 +211,7 @@ class TableExecution:
 
     def _merge(self, rows: MergeRows) -> None:
         config, lake = self.run.config, self.run.commits.at(rows.through)
-        if self.version < 0:
+        if not self.has_live_table:
             with first_rows(lake, config.feed, rows, config.time_zone) as first:
                 self._create(lake, first)
             remember_new(lake, self.name, rows)
@@ -264,7 +269,7 @@ class TableExecution:
             self.written = False
 
     def _create_if_missing(self) -> None:
-        if self.version < 0:
+        if not self.has_live_table:
             self._create(self.run.commits.at(self.tso))
 
     def _create(self, lake: Lake, rows: DataFrame | None = None) -> None:

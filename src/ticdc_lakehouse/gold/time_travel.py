@@ -72,7 +72,7 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
             "in target dev pass lake=deployed_lake(spark, catalog, prefix)"
         )
     now, names = _state_and_names(lake, feed, tso)
-    readable = {text: now.tables[key] for text, key in by_text(now.tables).items() if now.tables[key].version >= 0}
+    readable = {text: now.tables[key] for text, key in by_text(now.tables).items() if now.tables[key].has_live_table}
     with ThreadPoolExecutor() as pool:  # the catalog's answers, two or three a table, are waited for
         rows = pool.map(lambda state: _rows(lake, feed, live_name(names, state.stable_id), state), readable.values())
         tables = dict(zip(readable, rows, strict=True))

@@ -284,7 +284,7 @@ def _with_rows(current: Published) -> list[tuple[Table, TableState]]:
     return [
         (current.definitions[state.stable_id].table.named(name), state)
         for name, state in current.tables.items()
-        if state.version >= 0
+        if state.has_live_table
     ]
 
 

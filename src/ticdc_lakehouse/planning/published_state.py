@@ -25,7 +25,7 @@ class TableState:
     stable_id: str
     """Stable id of its Delta table. TRUNCATE and CREATE TABLE give a new id, RENAME keeps it."""
     version: int
-    """Delta version of its data."""
+    """Delta version of its data; -1 without a live table."""
     applied_tso: int
     """The table includes every change up to this TSO, which is below the watermark if the table is blocked."""
     ddls: tuple[str, ...] = ()
@@ -37,6 +37,11 @@ class TableState:
     def blocked(self) -> bool:
         """True if the table cannot continue; a kept one (`dropped`) has no changes to continue with."""
         return self.stop is not None and not self.dropped
+
+    @property
+    def has_live_table(self) -> bool:
+        """True if a live table was made for it: its columns were known."""
+        return self.version >= 0
 
     @property
     def needs_override(self) -> bool:

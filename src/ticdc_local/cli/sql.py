@@ -183,7 +183,7 @@ def _with_new_names(options: argparse.Namespace, lake: Lake, seen: Mapping[str, 
 
 def _feed_line(lake: Lake, feed: str, now: Published) -> str:
     """Returns a feed's watermark and the names of its tables."""
-    shown = [state.lake_name for state in now.tables.values() if state.version >= 0]
+    shown = [state.lake_name for state in now.tables.values() if state.has_live_table]
     layers = {name: Layer.GOLD if lake.exists(Layer.GOLD, name) else Layer.LIVE for name in shown}
     names = ", ".join(lake.table(layer, name).replace("`", "").partition(".")[2] for name, layer in layers.items())
     return f"{feed} as of {time_of(now.tso):%Y-%m-%d %H:%M:%S} UTC: {names}"

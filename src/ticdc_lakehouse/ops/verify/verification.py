@@ -129,7 +129,7 @@ def _verify_table(
 ) -> tuple[TableResult, Repair | None]:
     """Returns the result of comparing a table, and its repair if one is wanted and possible."""
     state = before.tables[name]
-    if state.version < 0 or state.dropped:
+    if not state.has_live_table or state.dropped:
         reason = "TiDB dropped it" if state.dropped else "its columns are not known yet"
         return _result(name, state, Result.SKIPPED, reason), None
     if state.stop is not None and state.stop.kind in (StopKind.LATE_ROWS, StopKind.LATE_DDL):
