@@ -21,7 +21,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, row_keys_sql
 from ticdc_lakehouse.gold.misread_values import value_sql
 from ticdc_lakehouse.planning.steps import MergeRows
-from ticdc_lakehouse.schema.computed_default import pending_columns
+from ticdc_lakehouse.schema.computed_default import pending_columns, pending_defaults
 from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault, Table
 from ticdc_lakehouse.schema.effect import ColumnFilled
 from ticdc_lakehouse.silver import events_table
@@ -53,7 +53,7 @@ class Learned:
 
 def learned(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> Learned:
     """Returns what the rows, which the live table has not merged yet, show of its pending columns."""
-    columns = [(column, column.pending) for column in pending_columns(rows.table) if column.pending is not None]
+    columns = [*zip(pending_columns(rows.table), pending_defaults(rows.table), strict=True)]
     found = lake.spark.sql(_learned_sql(lake, feed, name, rows, columns, time_zone)).first()
     assert found is not None
     pairs = ((column, found[f"low{i}"], found[f"high{i}"]) for i, (column, _) in enumerate(columns))
@@ -65,7 +65,7 @@ def learned(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -
 
 def without_rows(lake: Lake, name: str, table: Table) -> frozenset[PendingDefault]:
     """Returns the values of the table's pending columns that no row of its live table waits for."""
-    pending = [column.pending for column in pending_columns(table) if column.pending is not None]
+    pending = pending_defaults(table)
     found = lake.spark.sql(_oldest_sql(lake, name, pending)).first() if pending else None
     return frozenset() if found is None else _younger_than(pending, found["oldest"])
 

@@ -32,7 +32,7 @@ from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, S
 from ticdc_lakehouse.planning.window import BlockingPoint, earliest
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import Mode, OnIrregular
-from ticdc_lakehouse.schema.computed_default import pending_columns, settled
+from ticdc_lakehouse.schema.computed_default import pending_defaults, settled
 from ticdc_lakehouse.schema.definition import PendingDefault, Table
 
 _PURGED_AFTER = 100
@@ -135,7 +135,7 @@ class TableExecution:
         definition that holds then. In mode eventual a row's changes may overtake each other, so the first that arrives
         shows nothing."""
         config, rows = self.run.config, replace(rows, table=settled(rows.table, self.learned))
-        if not self.has_live_table or config.mode is Mode.EVENTUAL or not pending_columns(rows.table):
+        if not self.has_live_table or config.mode is Mode.EVENTUAL or not pending_defaults(rows.table):
             return rows
         found = learned(self.run.lake, config.feed, self.name, rows, config.time_zone)
         if not found.settled:
@@ -154,7 +154,7 @@ class TableExecution:
         if self.run.config.mode is Mode.EVENTUAL:
             return frozenset()
         if not self.has_live_table:
-            return frozenset(column.pending for column in pending_columns(table) if column.pending is not None)
+            return frozenset(pending_defaults(table))
         return without_rows(self.run.lake, self.name, settled(table, self.learned))
 
     def begin_exchange(self) -> int:

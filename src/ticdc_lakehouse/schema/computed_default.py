@@ -121,6 +121,11 @@ def pending_columns(table: Table) -> tuple[ColumnDefinition, ...]:
     return tuple(column for column in table.columns if column.pending is not None)
 
 
+def pending_defaults(table: Table) -> tuple[PendingDefault, ...]:
+    """Returns what is pending of the columns, in their order."""
+    return tuple(column.pending for column in table.columns if column.pending is not None)
+
+
 def settled(table: Table, learned: Collection[PendingDefault]) -> Table:
     """Returns the definition when these values are known."""
     columns = tuple(replace(c, pending=None) if c.pending in learned else c for c in table.columns)
@@ -129,4 +134,4 @@ def settled(table: Table, learned: Collection[PendingDefault]) -> Table:
 
 def without_old_rows(table: Table) -> Table:
     """Returns the definition for a table that begins empty."""
-    return settled(table, [column.pending for column in table.columns if column.pending is not None])
+    return settled(table, pending_defaults(table))
