@@ -93,6 +93,7 @@ def test_retired_partition_is_not_waited_for(spark: SparkSession, broker: Broker
     feed.resolve(at(6), 0)
     (reason,) = feed.go().blocked.values()
     assert "arrived only after the watermark" in reason
+    assert f"the oldest at {feed.topic}/1/0" in reason
 
 
 @pytest.mark.long

@@ -7,6 +7,8 @@ distinguished from duplicates, and their table is blocked until an operator acts
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -19,6 +21,7 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, statements_of
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table
+from ticdc_lakehouse.silver.quarantine import position_text
 from ticdc_lakehouse.silver.retention_floor import retention_floor
 from ticdc_lakehouse.sql.text import folded_sql
 
@@ -30,6 +33,17 @@ differ: another version of TiCDC, which takes a changefeed over at its checkpoin
 send less of the old row."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateRows:
+    """The late rows of one table."""
+
+    count: int
+    commit_ts: int
+    """The lowest of them."""
+    position: str
+    """Topic, partition and offset of the oldest, as `position_text` writes them."""
+
+
 def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, BlockingPoint]:
     """Returns the tables that got late rows in bronze batches up to ``batch`` since the published state, each with the
     TSO up to which it is correct."""
@@ -37,16 +51,18 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
     firsts = first_deliveries(events, before, before.tso, exact=True)
     if firsts is None:
         return {}
-    found = (
-        firsts.groupBy(*_NAME)
-        .agg(F.count("*").alias("rows"), F.min_by(F.struct("commit_ts", "topic", "partition", "offset"), "commit_ts"))
-        .collect()
-    )
-    gone = retention_floor(lake, feed, Layer.SILVER).tso if found else 0
+    first = F.min_by(F.struct("commit_ts", "topic", "partition", "offset"), "commit_ts")
+    found = firsts.groupBy(*_NAME).agg(F.count("*").alias("rows"), first.alias("first")).collect()
+    deleted_through = retention_floor(lake, feed, Layer.SILVER).tso if found else 0
     points = {}
-    for *texts, rows, first in found:
-        name = TableName(*texts)
-        points[name] = blocking_point(rows, tuple(first), before.tso, gone, _mergeable_since(before, name))
+    for row in found:
+        name, oldest = TableName(row["database"], row["table"]), row["first"].asDict()
+        points[name] = blocking_point(
+            LateRows(count=row["rows"], commit_ts=oldest["commit_ts"], position=position_text(oldest)),
+            published_tso=before.tso,
+            deleted_through=deleted_through,
+            mergeable_since=_mergeable_since(before, name),
+        )
     return points
 
 
@@ -111,24 +127,24 @@ def _identity(*, exact: bool) -> dict[str, str]:
     return {name: f"CASE WHEN {keyed} THEN {of}({_VERSION}) ELSE {of}({_IMAGES}) END" for name, of in hashes.items()}
 
 
-def blocking_point(rows: int, first: tuple[int, str, int, int], published: int, gone: int, since: int) -> BlockingPoint:
+def blocking_point(late: LateRows, *, published_tso: int, deleted_through: int, mergeable_since: int) -> BlockingPoint:
     """Returns the point before a table's first late row.
 
-    ``gone``: the commit_ts up to which silver has deleted changes, which may have been the same. ``since``: that of
-    the last DDL that changed the table.
+    ``deleted_through``: the commit_ts up to which silver has deleted changes, which may have been the same.
+    ``mergeable_since``: that of the last DDL that changed the table.
     """
-    commit_ts, topic, partition, offset = first
     why, ways_out = "", [WayOut.RESUME]
-    if commit_ts <= since:
-        why, ways_out = f"; a DDL changed the table at {since}", [WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT]
-    if commit_ts <= gone:
+    if late.commit_ts <= mergeable_since:
+        why, ways_out = f"; a DDL changed the table at {mergeable_since}", [WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT]
+    if late.commit_ts <= deleted_through:
         why, ways_out = (
-            f"; they may have come before, but silver no longer has all changes up to {gone} (silver.retention_days)",
+            f"; they may have come before, but silver no longer has all changes up to {deleted_through} "
+            "(silver.retention_days)",
             [WayOut.LOAD_EXPORT],
         )
     detail = (
-        f"{counted(rows, 'row change')} arrived only after the watermark covering them ({published}) was published, "
-        f"the oldest at {topic}/{partition} offset {offset}{why}"
+        f"{counted(late.count, 'row change')} arrived only after the watermark covering them ({published_tso}) was "
+        f"published, the oldest at {late.position}{why}"
     )
     stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=tuple(ways_out), needs_override=True)
-    return BlockingPoint(tso=commit_ts - 1, stop=stop)
+    return BlockingPoint(tso=late.commit_ts - 1, stop=stop)
