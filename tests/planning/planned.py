@@ -13,7 +13,7 @@ from ticdc_lakehouse.planning.barriers import barriers, lagging_names
 from ticdc_lakehouse.planning.naming import NameInUse, Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
+from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -76,7 +76,7 @@ class Planner:
             quarantine_points={},
             tso=tso,
             naming=Naming(feed="f", taken=TakenNames(names=tuple(self.taken))),
-            batches=(-1, 0) if eventual else None,
+            batches=BatchRange(after=None, through=0) if eventual else None,
         )
         plan = plan_tables(now)
         tables = {each.name: self._publish(each) for each in plan.tables}

@@ -36,7 +36,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
+from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -218,13 +218,14 @@ def test_a_dismissed_ddl_does_not_change_a_table_that_continued() -> None:
 
 
 EVENTUAL = GoldConfig(feed="f", time_zone="UTC", mode=Mode.EVENTUAL)
+NEW_BATCH, ALL_BATCHES = BatchRange(after=3, through=4), BatchRange(after=None, through=4)
 OLD = replace(ROWS, first=5, last=5)
 
 
 def arriving(*groups: RowGroup, known: Definition | None = KNOWN, ddls: tuple[DdlEvent, ...] = ()) -> PlanningInput:
     """Rows of the eventual mode, of a table that was published under this definition."""
     state = None if known is None else STATE
-    return replace(planning_input(*groups, known=known, state=state, ddls=ddls, config=EVENTUAL), batches=(3, 4))
+    return replace(planning_input(*groups, known=known, state=state, ddls=ddls, config=EVENTUAL), batches=NEW_BATCH)
 
 
 def test_rows_of_a_table_that_had_the_name_before_are_not_its_successors() -> None:
@@ -252,7 +253,7 @@ def test_all_batches_are_read_for_what_may_be_in_older_ones() -> None:
     replayed, blocked = arriving(replace(OLD, replayed=True)), replace(STATE, stop=quarantined(10).stop)
     was_blocked = arriving(ROWS)
     was_blocked = replace(was_blocked, before=replace(was_blocked.before, tables={NAME: blocked}))
-    for window, batches in ((arriving(OLD), (3, 4)), (replayed, (-1, 4)), (was_blocked, (-1, 4))):
+    for window, batches in ((arriving(OLD), NEW_BATCH), (replayed, ALL_BATCHES), (was_blocked, ALL_BATCHES)):
         assert [step.batches for step in plan(window).steps if isinstance(step, MergeRows)] == [batches]
 
 
@@ -450,9 +451,9 @@ def test_ddls_that_are_applied_already_are_not_applied_again_after_late_rows() -
 
 def test_a_table_that_a_late_ddl_makes_takes_the_rows_that_came_before_it() -> None:
     made = plan(arriving(replace(ROWS, first=9, last=9), ddls=(coming_late(8, "TRUNCATE TABLE t"),)))
-    assert [(step.after, step.batches) for step in made.steps if isinstance(step, MergeRows)] == [(8, (-1, 4))]
+    assert [(each.after, each.batches) for each in made.steps if isinstance(each, MergeRows)] == [(8, ALL_BATCHES)]
     fresh = plan(arriving(ROWS, ddls=(ddl(12, "TRUNCATE TABLE t"),)))
-    assert [(step.after, step.batches) for step in fresh.steps if isinstance(step, MergeRows)] == [(12, (3, 4))]
+    assert [(each.after, each.batches) for each in fresh.steps if isinstance(each, MergeRows)] == [(12, NEW_BATCH)]
 
 
 def coming_late(commit_ts: int, query: str, name: str = "t") -> DdlEvent:

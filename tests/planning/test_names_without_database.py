@@ -28,7 +28,7 @@ from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Published, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
+from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName
 
@@ -121,7 +121,7 @@ def test_rows_of_a_table_that_has_the_name_since_do_not_count(given: str) -> Non
 def test_in_mode_eventual_rows_since_do_not_count() -> None:
     """The DDL that gives the name to another table may arrive later."""
     now = with_rows(planned(ddl(16, MOVED, "u", "e")), *rows_of(NAME, 18))
-    assert plan(replace(now, batches=(3, 4)), E_U).state == STATE
+    assert plan(replace(now, batches=BatchRange(after=3, through=4)), E_U).state == STATE
 
 
 def moved_before(*ddls: DdlEvent, query: str = MOVED) -> PlanningInput:
@@ -160,7 +160,7 @@ def test_rows_under_the_name_that_a_table_left_show_that_another_one_moved() -> 
         moved_before(ddl(9, "CREATE TABLE t (id BIGINT PRIMARY KEY)"), ddl(9, "RENAME TABLE t TO gone")),
         moved_before(ddl(9, "RENAME TABLE idle TO t")),
         moved_before(query="RENAME TABLE d.t TO e.u"),
-        replace(moved_before(), batches=(3, 4)),
+        replace(moved_before(), batches=BatchRange(after=3, through=4)),
     ],
     ids=["another table had it", "another table has it", "the text names the database", "it may arrive later"],
 )

@@ -36,7 +36,7 @@ from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
-from ticdc_lakehouse.planning.window import RowGroup
+from ticdc_lakehouse.planning.window import BatchRange, RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import OnComputedDefault, OnDrop, OnHandleKeyOnly, OnUnsupportedDdl, Policy
 from ticdc_lakehouse.schema.definition import PendingDefault
@@ -80,7 +80,7 @@ def test_a_table_that_is_kept_gives_way_to_rows_that_come_after_its_drop(publish
     assert (made.start, made.through, needs_override(made)) == (None, 16, True)
     assert "its rows continue after TiDB dropped it at 16" in (block_reason(made) or "")
     assert [(gone.dropped_at, gone.stop) for gone in plan_tables(now).recoverable] == [(16, None)]
-    assert plan_tables(replace(now, batches=(-1, 0))).recoverable == ()
+    assert plan_tables(replace(now, batches=BatchRange(after=None, through=0))).recoverable == ()
 
 
 def test_a_table_that_is_kept_was_dropped_once() -> None:
@@ -410,4 +410,4 @@ def test_column_that_a_table_gets_after_its_first_row_is_pending() -> None:
     ddls = (CREATE_KEYED, ddl(14, "ALTER TABLE u ADD c DATETIME DEFAULT NOW()", "u"))
     now = planning_input(ddls=ddls)
     assert pending(plan(replace(now, window=replace(now.window, rows={U: (rows,)})), U)) == [None, CLOCK]
-    assert pending(plan(replace(now, batches=(3, 4)), U)) == [None, CLOCK], "in mode eventual it may come later"
+    assert pending(plan(replace(now, batches=BatchRange(after=3, through=4)), U)) == [None, CLOCK], "it may come later"

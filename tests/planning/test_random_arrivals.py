@@ -22,7 +22,7 @@ from ticdc_lakehouse.planning.naming import Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.steps import MergeRows
-from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window
+from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup, Window
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -45,7 +45,8 @@ class ArrivalPlanner(ScriptPlanner):
         now = PlanningInput(
             config=CONFIG, before=self.before, definitions=self.definitions, window=self._arrived(batch),
             quarantine_points={}, tso=tso,
-            naming=Naming(feed="f", taken=TakenNames(names=tuple(self.taken))), batches=(number - 1, number),
+            naming=Naming(feed="f", taken=TakenNames(names=tuple(self.taken))),
+            batches=BatchRange(after=number - 1 if number else None, through=number),
         )  # fmt: skip
         plan = plan_tables(now)
         for each in plan.tables:
@@ -79,7 +80,8 @@ class ArrivalPlanner(ScriptPlanner):
         for step in plan.steps:
             if isinstance(step, MergeRows) and step.groups and plan.definition is not None:
                 assert step.batches is not None
-                arrived = [row for batch in self.batches[step.batches[0] + 1 :] for row in _rows(batch)]
+                first = 0 if step.batches.after is None else step.batches.after + 1
+                arrived = [row for batch in self.batches[first:] for row in _rows(batch)]
                 within = (row for row in arrived if step.after < commit_order(row) <= step.through)
                 own = {int((row.after or {})["id"] or 0) for row in within if _name(row) == step.table.name}
                 self.merged[plan.definition.stable_id] |= own

@@ -30,7 +30,7 @@ from ticdc_lakehouse.planning.published_state import Definition, Published, Reco
 from ticdc_lakehouse.planning.recovery import restored
 from ticdc_lakehouse.planning.steps import ExchangeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind
-from ticdc_lakehouse.planning.window import DdlEvent
+from ticdc_lakehouse.planning.window import BatchRange, DdlEvent
 from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.policy import OnDrop, Policy
 from ticdc_lakehouse.schema.names import TableName
@@ -181,7 +181,7 @@ def test_truncate_removes_rows_that_could_not_be_merged() -> None:
 
 def test_nothing_is_remembered_in_mode_eventual() -> None:
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),))
-    assert plan_tables(replace(now, batches=(-1, 0))).recoverable == ()
+    assert plan_tables(replace(now, batches=BatchRange(after=None, through=0))).recoverable == ()
 
 
 def test_kept_table_continues_when_it_is_recovered() -> None:
@@ -193,7 +193,9 @@ def test_kept_table_continues_when_it_is_recovered() -> None:
     back = replace(now, before=Published(tso=20, tables={NAME: state}), tso=30)
     back = replace(back, window=replace(now.window, rows={}, ddls=(ddl(22, "RECOVER TABLE t"),)))
     assert (block_reason(plan(back)), plan(back).through) == (None, 30)
-    assert needs_override(plan(replace(back, batches=(-1, 0)))), "in mode eventual nobody knows its rows"
+    assert needs_override(plan(replace(back, batches=BatchRange(after=None, through=0)))), (
+        "in mode eventual nobody knows its rows"
+    )
     anew = replace(back, window=replace(back.window, ddls=(ddl(22, "CREATE TABLE t (id BIGINT KEY)"),)))
     assert plan(anew).state is None
     assert [(block_reason(p), p.state) for p in plan_tables(anew).recoverable] == [(None, state)]
@@ -271,7 +273,7 @@ def test_an_exchange_that_fails_blocks_both_tables(now: PlanningInput, reason: s
 
 def test_exchange_in_mode_eventual_blocks_both_tables() -> None:
     """Its data tables have tombstones, which are of no partition."""
-    now = replace(exchange(), batches=(-1, 0))
+    now = replace(exchange(), batches=BatchRange(after=None, through=0))
     assert all("mode eventual" in (block_reason(plan(now, name)) or "") for name in (NAME, U))
 
 

@@ -23,7 +23,7 @@ from ticdc_codec.protocols import Decoder
 from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
-from ticdc_lakehouse.planning.window import RowGroup
+from ticdc_lakehouse.planning.window import BatchRange, RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import Mode
 from ticdc_testkit.recorded_streams import RecordedStream
@@ -125,8 +125,8 @@ def test_a_key_with_stale_flags_is_made_from_the_definition() -> None:
     assert (block_reason(made), merge.misread, merge.wire_keys) == (None, {"v": {"varbinary"}}, False)
 
 
-@pytest.mark.parametrize("batches", [None, (3, 5)])
-def test_rows_that_are_read_again_may_declare_any_type(batches: tuple[int, int] | None) -> None:
+@pytest.mark.parametrize("batches", [None, BatchRange(after=3, through=5)])
+def test_rows_that_are_read_again_may_declare_any_type(batches: BatchRange | None) -> None:
     """A replay reads the other changes of its keys, too, and in mode eventual all rows: of earlier windows."""
     replayed = replace(group(row(8, value("VARCHAR", "C:\\dir", 65))), replayed=True)
     known = definition(sql=f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(40)) {PARTITIONED}")

@@ -28,7 +28,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind
-from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
+from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName
 
@@ -95,7 +95,7 @@ def test_rows_of_a_reused_name_are_of_the_table_that_had_it(published: bool) -> 
 def test_a_name_that_a_table_had_before_the_window_is_reused_from_its_rows_on() -> None:
     """Replayed rows from before are of the other one. In mode eventual earlier rows may come later."""
     now = window(rows=(group(NAME, 15),))
-    for batches, named_at in ((None, 14), ((3, 4), 0)):
+    for batches, named_at in ((None, 14), (BatchRange(after=3, through=4), 0)):
         before = NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)
         made = plan(with_names(replace(now, batches=batches), before))
         assert made.definition is not None
@@ -228,7 +228,7 @@ def test_a_reused_name_whose_first_rows_are_deletes_is_reused_from_them_on() -> 
     assert not needs_override(waiting), "the replayed rows are not its own"
 
 
-EVENTUAL = (3, 4)
+EVENTUAL = BatchRange(after=3, through=4)
 
 
 def test_deletes_of_a_table_that_gold_does_not_have_block_it_in_mode_eventual() -> None:
@@ -259,7 +259,7 @@ def test_deletes_before_a_ddl_are_merged_with_the_rows_after_it_in_mode_eventual
     made = plan(replace(window(altered, rows=(GONE, row)), batches=EVENTUAL))
     assert (block_reason(made), made.through, merged(made)) == (None, 20, [GONE, row])
     now = replace(window(altered, rows=(GONE,)), batches=EVENTUAL)
-    again = plan(replace(following(now, plan(now), rows=(GONE, row)), batches=(4, 5)))
+    again = plan(replace(following(now, plan(now), rows=(GONE, row)), batches=BatchRange(after=4, through=5)))
     assert (block_reason(again), again.through, merged(again)) == (None, 30, [GONE, row])
 
 
@@ -269,7 +269,9 @@ def test_table_whose_first_rows_are_tombstones_keeps_since_when_it_has_its_name(
 ) -> None:
     gone = replace(group(NAME, 15), whole=False)
     now = replace(window(made_by, rows=(gone,)), batches=EVENTUAL)
-    made = plan(replace(following(now, plan(now), rows=(gone, group(NAME, 25))), batches=(4, 5)))
+    made = plan(
+        replace(following(now, plan(now), rows=(gone, group(NAME, 25))), batches=BatchRange(after=4, through=5))
+    )
     assert made.definition is not None
     assert (made.definition.named_at, merged(made)) == (named_at, [gone, group(NAME, 25)])
 

@@ -18,6 +18,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.key_range import key_range_sql
 from ticdc_lakehouse.gold.misread_values import as_defined_sql, key_value_sql
 from ticdc_lakehouse.planning.steps import MergeRows, Stage
+from ticdc_lakehouse.planning.window import BatchRange
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.key_text import key_text_sql
@@ -201,11 +202,10 @@ def _sent_changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) ->
     """Returns SQL of the changes with the images that messages have."""
     events = events_table.full_name(lake, feed)
     key, old_key = row_keys_sql(rows, time_zone)
-    commit_ts, exact, arrivals = "commit_ts", "", ""
-    if rows.batches is not None:
+    commit_ts, exact = "commit_ts", ""
+    if rows.eventual:
         events, commit_ts = f"({events_table.ordered_sql(lake, feed)})", "commit_order"
         exact = f" {_EXACT}, handle_only,"
-        arrivals = f"AND batch > {rows.batches[0]} AND batch <= {rows.batches[1]}"
     changes = f"""
         SELECT topic, partition, offset, index, commit_ts,{exact}
                {changed_keys_sql("key", "old_key")}
@@ -214,13 +214,21 @@ def _sent_changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) ->
                      {old_key} AS old_key, replayed_at, coalesce(handle_only, false) AS handle_only
               FROM {events}
               WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
-              AND {commit_ts} <= {rows.through} {arrivals}"""
+              AND {commit_ts} <= {rows.through} {_arrived_sql(rows.batches)}"""
     within = f"{changes} AND {commit_ts} > {rows.after})"
     if not rows.replayed or rows.eventual:
         return within
     changes = f"{changes} AND commit_ts > {rows.since}"
     touched = f"SELECT {KEY} FROM ({changes} AND replayed_at IS NOT NULL AND commit_ts <= {rows.after}))"
     return f"SELECT * FROM ({within}) UNION ALL SELECT * FROM ({changes})) WHERE {KEY} IN ({touched})"
+
+
+def _arrived_sql(batches: BatchRange | None) -> str:
+    """Returns SQL that adds to a condition: true for the rows of these bronze batches."""
+    if batches is None:
+        return ""
+    after = "" if batches.after is None else f" AND batch > {batches.after}"
+    return f"AND batch <= {batches.through}{after}"
 
 
 def changed_keys_sql(key: str, old_key: str) -> str:

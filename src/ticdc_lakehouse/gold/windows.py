@@ -39,7 +39,7 @@ from ticdc_lakehouse.log import log, warn
 from ticdc_lakehouse.planning.naming import NamesNeeded, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart
-from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, Window, keep_earliest
+from ticdc_lakehouse.planning.window import BatchRange, BlockingPoint, DdlEvent, Window, keep_earliest
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -302,11 +302,15 @@ def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart
         quarantine_points=complete.quarantine_points,
         tso=start.tso,
         naming=names,
-        batches=(before.batch, complete.batch) if eventual else None,
+        batches=_new_batches(before, complete) if eventual else None,
         late_points=_late_points(lake, config.feed, before, complete, names),
         skipped=skipped(lake, config.feed, before),
     )
     return inputs if eventual else replace(inputs, past_ddls=_past_ddls(lake, inputs, complete.batch))
+
+
+def _new_batches(before: Published, complete: Completeness) -> BatchRange:
+    return BatchRange(after=before.batch if before.batch >= 0 else None, through=complete.batch)
 
 
 def _read_window(lake: Lake, config: GoldConfig, start: _WindowStart, before: Published, *, has_ddls: bool) -> Window:

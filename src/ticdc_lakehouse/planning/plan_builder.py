@@ -15,7 +15,7 @@ from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS
 from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
-from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
+from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Changed, ColumnConverted, KeyChanged
@@ -163,9 +163,7 @@ class TablePlanBuilder:
         """Blocks the table; an earlier reason stays."""
         self.stop = self.stop or stop
 
-    def merge_rows(
-        self, through: int, groups: Sequence[RowGroup], table: Table, batches: tuple[int, int] | None = None
-    ) -> None:
+    def merge_rows(self, through: int, groups: Sequence[RowGroup], table: Table, batches: BatchRange | None) -> None:
         """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
         rows that have this definition."""
         since = self.mergeable_since

@@ -10,7 +10,7 @@ from ticdc_codec.options import SinkOptions
 from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.published_state import Definition, Published
-from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, Window
+from ticdc_lakehouse.planning.window import BatchRange, BlockingPoint, DdlEvent, Window
 from ticdc_lakehouse.policy import NAME_TEMPLATE, RETENTION_DAYS, SCHEMA_TEMPLATE, Mode, Policy, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
@@ -80,8 +80,8 @@ class PlanningInput:
     late_points: Mapping[TableName, BlockingPoint] = field(default_factory=dict)
     """Blocking points of tables with late rows or DDLs: the TSO up to which each table is correct."""
     naming: Naming
-    batches: tuple[int, int] | None = None
-    """Eventual mode: the new bronze batches (after, through]; None in mode watermarks."""
+    batches: BatchRange | None = None
+    """Mode eventual: the new bronze batches; None in mode watermarks."""
     skipped: frozenset[tuple[str, int]] = frozenset()
     """DDLs with an override `skip-ddl`: stable id of the table, and commit_ts."""
     past_ddls: Sequence[DdlEvent] = ()

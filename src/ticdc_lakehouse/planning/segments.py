@@ -20,7 +20,7 @@ from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, name_clash
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
-from ticdc_lakehouse.planning.window import BlockingPoint, RowGroup, earliest
+from ticdc_lakehouse.planning.window import BatchRange, BlockingPoint, RowGroup, earliest
 from ticdc_lakehouse.schema.definition import Table
 
 
@@ -43,15 +43,15 @@ def _late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> 
     return old and (group.replayed or inputs.eventual)
 
 
-def _batches(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> tuple[int, int] | None:
-    """Returns the bronze batches (after, through] to read in eventual mode; None in mode watermarks. A table that was
-    blocked reads every batch again. So does one with rows that were replayed from quarantine, which stay in their
-    message's batch, and one that a late DDL made, whose rows may have arrived before it."""
+def _batches(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> BatchRange | None:
+    """Returns the bronze batches to read in mode eventual; None in mode watermarks. A table that was blocked reads
+    every batch again. So does one with rows that were replayed from quarantine, which stay in their message's batch,
+    and one that a late DDL made, whose rows may have arrived before it."""
     was_blocked = builder.state is not None and builder.state.stop is not None
     made_late = builder.state is None and 0 < builder.named_at <= inputs.before.tso
     if inputs.batches is None or not (was_blocked or made_late or any(group.replayed for group in groups)):
         return inputs.batches
-    return -1, inputs.batches[1]
+    return replace(inputs.batches, after=None)
 
 
 def has_only_tombstones(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> bool:

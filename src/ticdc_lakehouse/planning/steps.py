@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ticdc_lakehouse.planning.compatibility import is_misread, misreadable, names_key
-from ticdc_lakehouse.planning.window import RowGroup
+from ticdc_lakehouse.planning.window import BatchRange, RowGroup
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.effect import Effect, RowsRemoved
 
@@ -30,8 +30,8 @@ class MergeRows:
     groups: tuple[RowGroup, ...]
     since: int = 0
     """All rows from this commit_ts on have this definition. Replayed rows below it are not merged again."""
-    batches: tuple[int, int] | None = None
-    """Eventual mode: the bronze batches (after, through] whose rows are merged, of any commit_ts."""
+    batches: BatchRange | None = None
+    """Mode eventual: the bronze batches whose rows are merged; None in mode watermarks."""
     stage: Stage | None = None
     """The staged latest changes of these rows; None if the step reads the window's events."""
     whole_rows: str | None = None
@@ -69,7 +69,7 @@ class MergeRows:
     @property
     def _reads_again(self) -> bool:
         """True if the step also reads rows of earlier windows, whose types are not among those of the groups."""
-        return self.replayed or (self.batches is not None and self.batches[0] < 0)
+        return self.replayed or (self.batches is not None and self.batches.rereads_all)
 
     @property
     def has_cut_rows(self) -> bool:

@@ -36,6 +36,20 @@ def keep_earliest(points: dict[TableName, BlockingPoint], name: TableName, point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRange:
+    """Bronze batches (after, through], whose rows mode eventual merges whatever their commit_ts."""
+
+    after: int | None
+    """None: all batches from the first on."""
+    through: int
+
+    @property
+    def rereads_all(self) -> bool:
+        """True if it has the rows of earlier windows, too."""
+        return self.after is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowGroup:
     """Rows of one table between two DDLs that have the same layout."""
 
