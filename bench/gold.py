@@ -23,7 +23,8 @@ from bench.wide import COLUMNS, definitions
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import windows
 from ticdc_lakehouse.gold.live_table import create_live_table
-from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY, latest_typed_sql
+from ticdc_lakehouse.gold.merge import latest_typed_sql
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.planning.naming import object_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows

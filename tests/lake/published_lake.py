@@ -15,7 +15,7 @@ from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold import views, windows
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
-from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.state import commit_window
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.planning.planning_input import GoldConfig

@@ -37,9 +37,9 @@ def test_a_table_that_this_process_made_of_few_rows_is_not_asked_for_its_files(
     lake = lake_in(spark, tmp_path, "key_range")
     remember_new(lake, "small", changes(1000))
     for _ in range(3):
-        assert key_range_sql(lake, "small", changes(1), "k", "none") == ""
+        assert key_range_sql(lake, "small", changes(1), "none") == ""
     with pytest.raises(AnalysisException, match="small"):
-        key_range_sql(lake, "small", changes(1), "k", "none")
+        key_range_sql(lake, "small", changes(1), "none")
     remember_new(lake, "large", changes(1_000_000))
     with pytest.raises(AnalysisException, match="large"):
-        key_range_sql(lake, "large", changes(1), "k", "none")
+        key_range_sql(lake, "large", changes(1), "none")

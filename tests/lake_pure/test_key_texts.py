@@ -48,6 +48,6 @@ def test_key_of_a_definition_is_in_the_order_of_names() -> None:
 def test_the_range_of_the_first_key_column_is_that_of_its_values() -> None:
     """Of another column's, stored rows would not be found, and would be there twice."""
     spark = _Spark()
-    condition = key_range.key_range_sql(_lake(spark), "t", _rows(keyed=True), "k", "changes")
+    condition = key_range.key_range_sql(_lake(spark), "t", _rows(keyed=True), "changes")
     assert condition == "AND (t.`z` BETWEEN CAST('5' AS INT) AND CAST('7' AS INT))"
-    assert "get_json_object(k, '$[1]')" in spark.queries[-1]
+    assert "get_json_object(_ticdc_key, '$[1]')" in spark.queries[-1]

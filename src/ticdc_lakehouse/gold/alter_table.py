@@ -23,7 +23,7 @@ from ticdc_lakehouse.gold.live_table import (
     live_columns,
     temporary_view,
 )
-from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.merge import KEY
+from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.sql.key_text import stored_key_sql
 from ticdc_lakehouse.sql.text import literal, quoted

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
-from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED
 from ticdc_lakehouse.gold.watermark import Completeness, decoded_batches
 from ticdc_lakehouse.gold.window_reader import replayed_since
 from ticdc_lakehouse.planning.published_state import Published

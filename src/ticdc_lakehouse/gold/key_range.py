@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.names import fold
@@ -28,16 +29,16 @@ _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 """Types whose texts in a key Spark casts to the stored values exactly, or not at all."""
 
 
-def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str) -> str:
+def key_range_sql(lake: Lake, name: str, rows: MergeRows, changes: str) -> str:
     """Returns SQL to add to the condition of a MERGE of ``changes`` into the live table ``t``; empty where no range is
-    known, or where it would not pay. ``key`` is the column of the changes that has their keys' texts."""
+    known, or where it would not pay. The changes have their keys in ``_ticdc_key``."""
     column = _leading(rows.table)
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
     if column is None or not _few(rows) or rows.eventual or _files(lake, name) < FEWEST_FILES:
         return ""
     spark_type = typed_column(column).spark_type
     position = rows.table.key_text_columns.index(rows.table.key[0])
-    value = f"try_cast(get_json_object({key}, '$[{position}]') AS {spark_type})"
+    value = f"try_cast(get_json_object({KEY}, '$[{position}]') AS {spark_type})"
     bounds = f"CAST(min({value}) AS STRING) AS low, CAST(max({value}) AS STRING) AS high"
     found = lake.spark.sql(f"SELECT {bounds}, count_if({value} IS NULL) AS other FROM ({changes})").collect()[0]
     if found["low"] is None or found["other"]:

@@ -18,8 +18,9 @@ from ticdc_codec.event import Kind
 from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import first_of, milliseconds
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, row_keys_sql
+from ticdc_lakehouse.gold.merge import row_keys_sql
 from ticdc_lakehouse.gold.misread_values import value_sql
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.computed_default import pending_columns, pending_defaults
 from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault, Table

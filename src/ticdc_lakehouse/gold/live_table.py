@@ -22,7 +22,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.error_text import first_line
-from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY, OWN_COLUMNS
 from ticdc_lakehouse.gold.state import names_ever
 from ticdc_lakehouse.log import warn
 from ticdc_lakehouse.planning.naming import dropped_name, is_internal, schema_part
@@ -41,13 +41,6 @@ _ABANDONED_AFTER = timedelta(days=1)
 _MOST_CLUSTERING_COLUMNS = 4
 _WITHOUT_RANGES = (Family.BINARY, Family.JSON, Family.VECTOR, Family.OTHER)
 """Types for whose values Delta keeps no minimum and maximum that could skip a file."""
-OWN_COLUMNS = {
-    COMMIT_TS: ("BIGINT", "commit_ts of the row's newest change"),
-    IRREGULAR: ("MAP<STRING, STRING>", "values that the column's type cannot hold, by column: the exact MySQL text"),
-    KEY: ("STRING", "handle key: JSON array of its values, in the order of the columns' names"),
-    DELETED: ("BOOLEAN", "a tombstone: the row was deleted"),
-}
-"""Gold's own columns: their types and comments."""
 _DERIVED_PROPERTIES = (
     "delta.columnMapping.maxColumnId",
     "delta.dataSkippingStatsColumns",

@@ -17,6 +17,7 @@ from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.key_range import key_range_sql
 from ticdc_lakehouse.gold.misread_values import as_defined_sql, key_value_sql
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.planning.steps import MergeRows, Stage
 from ticdc_lakehouse.planning.window import BatchRange
 from ticdc_lakehouse.schema.definition import ColumnDefinition
@@ -35,9 +36,6 @@ from ticdc_lakehouse.sql.typed_columns import (
 )
 from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 
-KEY = "_ticdc_key"
-COMMIT_TS = "_ticdc_commit_ts"
-DELETED = "_ticdc_deleted"
 _EXACT = "_ticdc_exact"
 """Mode eventual: true if the wire has a change's commit_ts, rather than its millisecond."""
 _YIELDS = "_ticdc_yields"
@@ -69,7 +67,7 @@ def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
         lake.spark.sql(f"""
         MERGE INTO {lake.table(Layer.LIVE, name)} t
         USING ({latest_typed_sql(lake, feed, rows, time_zone)}) s
-        ON t.{KEY} = s.{KEY} {key_range_sql(lake, name, rows, KEY, _keys_sql(lake, feed, rows, time_zone))}
+        ON t.{KEY} = s.{KEY} {key_range_sql(lake, name, rows, _keys_sql(lake, feed, rows, time_zone))}
         {deletes}
         WHEN MATCHED AND {newer} THEN UPDATE SET {assignments}
         WHEN NOT MATCHED {inserted} THEN

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ticdc_codec.mysql_type import Family
+from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.planning.compatibility import incompatible, misreadable
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import BlockingPoint
@@ -111,14 +112,14 @@ def _texts_sql(image: str) -> str:
     return f"from_json({image}, 'MAP<STRING, STRING>', map({IMAGE_OPTIONS}))"
 
 
-def first_unreadable_sql(rows: MergeRows, changes: str, key: str) -> str:
+def first_unreadable_sql(rows: MergeRows, changes: str) -> str:
     """Returns SQL: commit_ts of the first of the changes (`merge.changes_sql`) with a value that its column cannot
-    have, NULL if there is none; ``key`` is the column of their keys."""
+    have, NULL if there is none."""
     marked = [f"startswith(texts[{literal(name)}], {_UNREADABLE})" for name in rows.misread]
     if not rows.misread.keys().isdisjoint(rows.table.key):
-        marked.append(f"contains({key}, {_UNREADABLE})")
+        marked.append(f"contains({KEY}, {_UNREADABLE})")
     return f"""
-        SELECT min(commit_ts) FROM (SELECT commit_ts, {key}, {_texts_sql("image")} AS texts FROM ({changes}))
+        SELECT min(commit_ts) FROM (SELECT commit_ts, {KEY}, {_texts_sql("image")} AS texts FROM ({changes}))
         WHERE {" OR ".join(marked)}"""
 
 

@@ -22,15 +22,8 @@ import pyarrow as pa
 
 from ticdc_codec.errors import ApplyError, ConfigError
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.merge import (
-    COMMIT_TS,
-    KEY,
-    WHOLE_COLUMNS,
-    hide_files,
-    latest_sql,
-    show_files,
-    whole_rows_view,
-)
+from ticdc_lakehouse.gold.merge import WHOLE_COLUMNS, hide_files, latest_sql, show_files, whole_rows_view
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.planning.compatibility import incompatible
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows

@@ -21,7 +21,8 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.merge import KEY, NEWEST_IMAGE, changed_keys_sql
+from ticdc_lakehouse.gold.merge import NEWEST_IMAGE, changed_keys_sql
+from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.gold.source_rows import needs_source
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows, Stage, Step

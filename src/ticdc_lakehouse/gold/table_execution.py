@@ -20,7 +20,7 @@ from ticdc_lakehouse.gold.key_range import remember_new
 from ticdc_lakehouse.gold.learned_defaults import learned, without_rows
 from ticdc_lakehouse.gold.live_commits import own_version
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished
-from ticdc_lakehouse.gold.merge import KEY, changes_sql, first_rows, merge
+from ticdc_lakehouse.gold.merge import changes_sql, first_rows, merge
 from ticdc_lakehouse.gold.misread_values import first_unreadable_sql, unreadable_point
 from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
@@ -243,7 +243,7 @@ class TableExecution:
             return None
         lake, config = self.run.lake, self.run.config
         changes = changes_sql(lake, config.feed, rows, config.time_zone)
-        (first,) = lake.spark.sql(first_unreadable_sql(rows, changes, KEY)).collect()[0]
+        (first,) = lake.spark.sql(first_unreadable_sql(rows, changes)).collect()[0]
         return None if first is None else unreadable_point(rows, first)
 
     def _alter(self, step: AlterRows) -> IncompleteStep | None:

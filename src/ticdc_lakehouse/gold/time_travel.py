@@ -16,7 +16,7 @@ from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, session_lake
 from ticdc_lakehouse.gold.live_table import id_of, live_name, live_names
 from ticdc_lakehouse.gold.maintenance import kept_since
-from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS
 from ticdc_lakehouse.planning.published_state import Published, TableState

@@ -12,9 +12,9 @@ from dataclasses import replace
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import VERSION, Lake, Layer
 from ticdc_lakehouse.gold import irregular, live_table
-from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, is_left_over, live_names, misnamed, published_name
-from ticdc_lakehouse.gold.merge import DELETED
+from ticdc_lakehouse.gold.live_table import is_left_over, live_names, misnamed, published_name
 from ticdc_lakehouse.gold.misread_values import view_image_sql
+from ticdc_lakehouse.gold.own_columns import DELETED, OWN_COLUMNS
 from ticdc_lakehouse.gold.state import names_ever, newest, published, published_ids
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState

@@ -26,8 +26,8 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views, windows
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
-from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.naming import naming, taken_names
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.state import published, published_ids
 from ticdc_lakehouse.gold.time_zones import check_time_zones
 from ticdc_lakehouse.ops.dumpling.ends import check_ends

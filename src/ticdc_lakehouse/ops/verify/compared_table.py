@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ticdc_lakehouse.gold.merge import KEY
+from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.ops.verify.chunk import Chunk, has_common_order, prefix_sql
 from ticdc_lakehouse.ops.verify.row_checksum import lake_checksum_sql, source_checksum_sql
 from ticdc_lakehouse.ops.verify.value_text import ComparedColumn, lake_hash_sql, source_hash_sql

@@ -19,8 +19,8 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version, restore
 from ticdc_lakehouse.gold.live_table import is_abandoned
-from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.overrides import REPAIR, override_row
+from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.publication import publish_versions
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, Identity, append
 from ticdc_lakehouse.ops.load import typed_rows
