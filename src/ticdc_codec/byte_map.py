@@ -41,7 +41,7 @@ class ByteMap:
     data: bytes
     spans: tuple[Span, ...]
     """Fill ``data`` without a gap: what could not be read is a span too."""
-    error: DecodeError | None = None
+    error: DecodeError | None
     """Why the rest could not be read."""
 
 

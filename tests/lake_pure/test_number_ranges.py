@@ -12,11 +12,11 @@ from ticdc_lakehouse.sql.number_ranges import ranges, ranges_sql
 
 def test_neighbours_share_a_range() -> None:
     assert ranges([7, 1, 3, 2, 7]) == [(1, 3), (7, 7)]
-    assert ranges_sql("batch", ranges([7, 1, 3, 2, 7])) == "batch BETWEEN 1 AND 3 OR batch BETWEEN 7 AND 7"
+    assert ranges_sql(ranges([7, 1, 3, 2, 7])) == "batch BETWEEN 1 AND 3 OR batch BETWEEN 7 AND 7"
 
 
 def test_no_numbers_are_in_no_range() -> None:
-    assert ranges_sql("batch", ranges([])) == "false"
+    assert ranges_sql(ranges([])) == "false"
 
 
 def test_of_many_numbers_the_widest_gaps_stay_out() -> None:

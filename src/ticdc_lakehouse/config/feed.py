@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_codec.options import LargeMessage, SinkOptions, has_watermarks
 from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.document import document_of
-from ticdc_lakehouse.config.feed_file import LARGEST_MESSAGE, Bronze, FeedFile, Silver
+from ticdc_lakehouse.config.feed_file import Bronze, FeedFile, Silver
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka, Servers
 from ticdc_lakehouse.config.keys import Key, read_struct
@@ -46,26 +46,26 @@ class Feed:
     """Each ``host:port``."""
     servers_are_parameter: bool = False
     """True if the parameter ``bootstrap_servers`` names the brokers in place of the file."""
-    topics: tuple[str, ...] = ()
-    topic_pattern: str | None = None
+    topics: tuple[str, ...]
+    topic_pattern: str | None
     """Given exactly where ``topics`` is empty; a regular expression for whole topic names."""
-    retired: tuple[str, ...] = ()
+    retired: tuple[str, ...]
     """Topics, and partitions as ``topic/3``, for which the watermark does not wait."""
-    security: Mapping[str, str | SecretReference] = field(default_factory=dict)
+    security: Mapping[str, str | SecretReference]
     """Options of the Kafka client; `security_options` resolves the references."""
-    tables: TableFilter = field(default_factory=TableFilter)
-    bronze: Bronze = field(default_factory=Bronze)
-    silver: Silver = field(default_factory=Silver)
-    gold: Gold = field(default_factory=Gold)
-    live: Live = field(default_factory=Live)
-    alarm: Alarm = field(default_factory=Alarm)
-    schema_tables: tuple[Table, ...] = ()
+    tables: TableFilter
+    bronze: Bronze
+    silver: Silver
+    gold: Gold
+    live: Live
+    alarm: Alarm
+    schema_tables: tuple[Table, ...]
     """The tables that existed before the feed."""
-    source: str | None = None
+    source: str | None
     """DSN of the changefeed's TiDB."""
-    starting_offsets: str = "earliest"
+    starting_offsets: str
     """Where the first run begins: ``earliest`` or ``latest``."""
-    max_message_bytes: int = LARGEST_MESSAGE
+    max_message_bytes: int
 
     @property
     def servers_place(self) -> str:

@@ -23,11 +23,11 @@ class GoldRun:
     commits: Commits
     names: Mapping[str, str]
     """Stable id to name of the live tables that are published, or about to be published from an export."""
-    number: int = 0
+    number: int
     """Number of the published window on which it began."""
-    source: SnapshotAt | None = None
+    source: SnapshotAt | None
     """Snapshots of TiDB, for rows that no message has whole."""
-    undisturbed: bool = False
+    undisturbed: bool
     """True if this process wrote the published state and nothing failed since: then no run has died on a live table, or
     the first commit to it shows that one has (`own_version`)."""
 

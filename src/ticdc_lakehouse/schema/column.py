@@ -46,7 +46,7 @@ class ColumnText:
     key: Word["", "PRIMARY", "UNIQUE"] = ""
     character_bytes: int = 4
     """Most bytes of a character in its character set."""
-    new: bool = True
+    new: bool
     """True if the table gets it: MODIFY and CHANGE describe one that it has."""
 
     @property

@@ -255,10 +255,10 @@ class AddColumn:
     column: ColumnDefinition
     default: Default | None
     """None where the text has none: old rows get NULL, or MySQL's zero value of a NOT NULL column."""
-    computed: ComputedDefault | None = None
+    computed: ComputedDefault | None
     """Set where the text does not show the value of old rows."""
-    position: Position | None = None
-    lenient: bool = False
+    position: Position | None
+    lenient: bool
     """IF NOT EXISTS."""
 
 
@@ -285,8 +285,8 @@ class ModifyColumn:
 
     old: str
     column: ColumnDefinition
-    position: Position | None = None
-    lenient: bool = False
+    position: Position | None
+    lenient: bool
     """IF EXISTS."""
 
 

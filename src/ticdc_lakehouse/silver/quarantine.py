@@ -264,7 +264,7 @@ def _batches(waiting: DataFrame) -> list[Range]:
 def _raw(lake: Lake, feed: str, waiting: DataFrame, batches: Sequence[Range]) -> DataFrame:
     """Returns messages of these batches as bronze has them. The join alone would read every file of bronze."""
     messages = lake.spark.table(lake.table(Layer.BRONZE, landing.messages_table(feed)))
-    return messages.where(ranges_sql("batch", batches)).join(F.broadcast(waiting), [*_POSITION, "batch"])
+    return messages.where(ranges_sql(batches)).join(F.broadcast(waiting), [*_POSITION, "batch"])
 
 
 def _check_kept(lake: Lake, feed: str, positions: Sequence[Position]) -> None:

@@ -22,7 +22,7 @@ def ranges(numbers: Iterable[int]) -> list[Range]:
     return list(zip(firsts, lasts, strict=True))
 
 
-def ranges_sql(column: str, within: Iterable[Range]) -> str:
-    """Returns the SQL condition that a column is within one of these ranges. Delta skips files by it; for IN it would
+def ranges_sql(within: Iterable[Range]) -> str:
+    """Returns the SQL condition that ``batch`` is within one of these ranges. Delta skips files by it; for IN it would
     read every file between the smallest number and the largest."""
-    return " OR ".join(f"{column} BETWEEN {first} AND {last}" for first, last in within) or "false"
+    return " OR ".join(f"batch BETWEEN {first} AND {last}" for first, last in within) or "false"

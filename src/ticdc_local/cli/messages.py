@@ -30,7 +30,7 @@ def opened(file: str | None) -> AbstractContextManager[BinaryIO]:
         raise ConfigError(f"{file}: {error.strerror}") from None
 
 
-def messages_in(content: bytes, key: bytes | None = None) -> Iterable[Pair]:
+def messages_in(content: bytes, key: bytes | None) -> Iterable[Pair]:
     """Returns the messages of a file, by what its lines are. Raises ConfigError for a line that is unlike the first.
 
         {"key": base64 or null, "value": base64 or null}      as for ``decode``, one a line
