@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_codec.mysql_type import Family, family_of, is_known, parse_type
+from ticdc_codec.mysql_type import Family, family_of, is_known, parse_type, quoted_element
 
 F = Family
 
@@ -56,6 +56,12 @@ def test_a_type_text_is_parsed_into_its_parts(
 def test_names_of_an_enum_or_set_are_unquoted(text: str, elements: tuple[str, ...]) -> None:
     assert parse_type(text).elements == elements
     assert parse_type(text).unsigned is False
+
+
+def test_quoted_names_are_read_back() -> None:
+    names = ("a", "", "b,c", "d'e", "''", 'x"y', "a)", "(b", "c\\d", "\\", "\\'", "\\n", "e\nf", "ü")
+    for kind in ("enum", "set"):
+        assert parse_type(f"{kind}({','.join(map(quoted_element, names))})").elements == names
 
 
 @pytest.mark.parametrize(

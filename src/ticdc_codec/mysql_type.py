@@ -172,6 +172,12 @@ def _unquoted(element: str) -> str:
     return _ESCAPED.sub(lambda m: "'" if m[1] is None else _ESCAPES.get(m[1], m[1]), element)
 
 
+def quoted_element(name: str) -> str:
+    """Returns a name as it is written in the brackets of an ENUM or SET; `parse_type` reads it back."""
+    escaped = name.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
+
+
 def may_be_two(printed: str) -> bool:
     """True if a name of an ENUM or SET, as TiDB prints it, may be either of two: a line end is printed as ``\\n``, just
     as a backslash and an n are (``OutputFormat`` of its parser); CR and NUL likewise."""

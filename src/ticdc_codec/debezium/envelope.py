@@ -23,6 +23,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, NamedBy, columns_text
 from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unreadable
+from ticdc_codec.mysql_type import quoted_element
 
 
 class Source(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
@@ -285,7 +286,7 @@ def type_text(field: Field) -> str | None:
     parameters = field.parameters or {}
     match name:
         case "enum" | "set" if "allowed" in parameters:
-            return f"{name}({','.join(quoted(part) for part in _allowed(name, parameters['allowed']))})"
+            return f"{name}({','.join(map(quoted_element, _allowed(name, parameters['allowed'])))})"
         case "datetime" if field.name == "io.debezium.time.MicroTimestamp":
             return "datetime(6)"
         case "bit" if field.type == "boolean":
@@ -320,12 +321,6 @@ def _allowed(kind: str, text: str) -> list[str]:
     return [name.replace("\\,", ",") for name in _SEPARATOR.split(text)]
 
 
-def quoted(name: str) -> str:
-    """Returns a name as it is written in the brackets of an ENUM."""
-    escaped = name.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
-
-
 _SIZED_BY_NAMES = ("enum", "set")
 _USUAL_LENGTH = {"varchar": 5, "varbinary": 5, "float": 12, "double": 22}
 """Left out where a column has it: TiDB's default length of the type (``getLen`` in TiCDC's ``debezium/helper.go``)."""
@@ -357,7 +352,7 @@ def _column(column: ChangedColumn, *, key: bool) -> Column:
 def _inside(name: str, column: ChangedColumn) -> str:
     if name in _SIZED_BY_NAMES:
         # The quotes around a name are the wire's, those in it are not doubled.
-        return f"({','.join(quoted(element[1:-1]) for element in column.enum_values or ())})"
+        return f"({','.join(quoted_element(element[1:-1]) for element in column.enum_values or ())})"
     if name == "bit":
         return f"({column.length or 1})"
     is_sized = name not in ("float", "double") or column.scale is not None

@@ -19,7 +19,7 @@ import msgspec
 from ticdc_codec.batch import SchemaName, checked_tso
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, NamedBy, columns_text
-from ticdc_codec.mysql_type import Family, family_of, is_known
+from ticdc_codec.mysql_type import Family, family_of, is_known, quoted_element
 
 _HIDDEN = "_V$_"
 """Prefix of the generated columns behind indexes of expressions, which rows never have."""
@@ -151,7 +151,7 @@ def type_text(data_type: DataType) -> str:
     name = data_type.mysql_type
     match name:
         case "enum" | "set" if data_type.elements:
-            return f"{name}({','.join(map(_quoted, data_type.elements))})"
+            return f"{name}({','.join(map(quoted_element, data_type.elements))})"
         case "datetime" | "timestamp" | "time":
             # tiflow leaves decimal out for TIMESTAMP, length says it (wire.md 1.3.1)
             fraction = data_type.length - LENGTH_WITHOUT_FRACTION[name] - 1
@@ -164,11 +164,6 @@ def type_text(data_type: DataType) -> str:
             return f"{name}({data_type.length})"
         case _:
             return name + _size_of_number(data_type) + _attributes(data_type)
-
-
-def _quoted(element: str) -> str:
-    escaped = element.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
 
 
 def _size_of_number(data_type: DataType) -> str:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal as Word
 
-from ticdc_codec.mysql_type import Family, MysqlType, family_of, parse_type, sized
+from ticdc_codec.mysql_type import Family, MysqlType, family_of, parse_type, quoted_element, sized
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.literal import Literal, read_value, stored
 from ticdc_lakehouse.schema.statement import Computation, ComputedDefault, Default
@@ -97,11 +97,11 @@ def _long_enough(kind: MysqlType, character_bytes: int) -> MysqlType:
 
 def _read_elements(tokens: Tokens) -> MysqlType:
     """Passes ENUM and SET; the names are in single quotes as TiDB writes them."""
-    name, quoted = tokens.name(), []
+    name, elements = tokens.name(), []
     for part in tokens.brackets().parts():
-        quoted.append("'{}'".format(part.element().replace("\\", "\\\\").replace("'", "''")))
+        elements.append(quoted_element(part.element()))
         part.expect_end()
-    return parse_type(f"{name}({','.join(quoted)})")
+    return parse_type(f"{name}({','.join(elements)})")
 
 
 def _read_attribute(tokens: Tokens, column: ColumnText) -> None:
