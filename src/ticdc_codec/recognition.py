@@ -70,7 +70,7 @@ def recognise(messages: Iterable[tuple[bytes | None, bytes | None]]) -> Recognis
     for look in looks:
         groups[None if look.damaged else look.protocol].append(look)
     ranked = sorted(groups.items(), key=lambda group: -len(group[1]))
-    reason = "; ".join(_said(protocol, group) for protocol, group in ranked) or "no messages"
+    reason = "; ".join(_group_text(protocol, group) for protocol, group in ranked) or "no messages"
     protocol, group = next(iter(ranked), (None, []))
     if protocol is None or len(group) < NEARLY_ALL * len(looks):
         return Recognised(reason=reason)
@@ -79,7 +79,7 @@ def recognise(messages: Iterable[tuple[bytes | None, bytes | None]]) -> Recognis
     return Recognised(protocol=protocol, options=options, reason=reason + differ)
 
 
-def _said(protocol: str | None, group: list[Recognised]) -> str:
+def _group_text(protocol: str | None, group: list[Recognised]) -> str:
     return f"{len(group)} of {'no protocol' if protocol is None else spelling(protocol)}: {group[0].reason}"
 
 

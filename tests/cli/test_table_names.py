@@ -16,7 +16,7 @@ from ticdc_lakehouse.ops.status import FeedStatus, Health
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.schema.names import TableName, named
+from ticdc_lakehouse.schema.names import TableName, table_named
 from ticdc_local.cli.load import loaded_lines, loaded_object
 from ticdc_local.cli.status import checked_status, feed_text
 from ticdc_local.cli.verify_source import verified_lines, verified_object
@@ -48,7 +48,7 @@ STATUS = FeedStatus(
 def test_status_prints_each_table_by_the_name_that_the_command_table_takes() -> None:
     words = [line.split()[0] for line in feed_text(STATUS).splitlines()[-3:]]
     assert words == [*TEXTS.values()]
-    assert [named(word, STATUS.tables) for word in words] == [*TEXTS]
+    assert [table_named(word, STATUS.tables) for word in words] == [*TEXTS]
     _, text = checked_status(STATUS, Thresholds())
     assert "3 tables are blocked: `a`.`b.c` (a DDL), `a.b`.`c` (a DDL), shop.orders (a DDL)" in text
 

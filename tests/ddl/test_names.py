@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.schema.names import TableName, by_text, fold, named, spark_names, texts_of
+from ticdc_lakehouse.schema.names import TableName, by_text, fold, spark_names, table_named, texts_of
 
 # Each group was one name for TiDB v8.5.6, and no two groups were.
 SAME = [
@@ -65,6 +65,6 @@ def test_every_table_has_a_text_of_its_own_by_which_it_is_known() -> None:
     texts = texts_of(names)
     assert [*texts] == names
     assert len({*map(fold, texts.values())}) == len(names)
-    assert [named(text.upper(), names) for text in texts.values()] == names
-    assert named("a.b.c", names) is None, "two tables have this text"
-    assert named("a.d", names) is None
+    assert [table_named(text.upper(), names) for text in texts.values()] == names
+    assert table_named("a.b.c", names) is None, "two tables have this text"
+    assert table_named("a.d", names) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ticdc_lakehouse.gold.window_reader import with_passed
+from ticdc_lakehouse.gold.window_reader import with_barriers_passed
 from ticdc_lakehouse.planning.barriers import Barriers
 from ticdc_lakehouse.schema.names import TableName
 
@@ -20,7 +20,8 @@ def check(spark: SparkSession, parted: Barriers) -> list[int]:
     lines = [(*name, commit_ts) for name, commit_ts in product(NAMES, (9, 10, 11, 15, 16, 20, 21, 31))]
     rows = spark.createDataFrame(lines, "database STRING, table STRING, commit_ts BIGINT")
     found = {
-        (row["database"], row["table"], row["commit_ts"]): row["passed"] for row in with_passed(rows, parted).collect()
+        (row["database"], row["table"], row["commit_ts"]): row["barriers_passed"]
+        for row in with_barriers_passed(rows, parted).collect()
     }
     assert found == {line: parted.passed(TableName(*line[:2]), line[2]) for line in lines}
     return sorted(set(found.values()))

@@ -10,7 +10,7 @@ import pytest
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.gold.retired_topics import (
     UNSEEN,
-    LastRows,
+    LastChanges,
     MinWatermarkByTopic,
     Topics,
     Watermarks,
@@ -44,7 +44,7 @@ def of_feed(_database: str, table: str) -> bool:
 
 
 def retired_among(
-    last: LastRows, watermarks: MinWatermarkByTopic, since: Published, ddls: list[tuple[int, Statement]]
+    last: LastChanges, watermarks: MinWatermarkByTopic, since: Published, ddls: list[tuple[int, Statement]]
 ) -> set[str]:
     return topics_among(last, watermarks, since, ddls, of_feed).retired
 

@@ -34,7 +34,7 @@ def key_range_sql(lake: Lake, name: str, rows: MergeRows, changes: str) -> str:
     known, or where it would not pay. The changes have their keys in ``_ticdc_key``."""
     column = _leading(rows.table)
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
-    if column is None or not _few(rows) or rows.eventual or _files(lake, name) < FEWEST_FILES:
+    if column is None or not _has_few_changes(rows) or rows.eventual or _files(lake, name) < FEWEST_FILES:
         return ""
     spark_type = typed_column(column).spark_type
     position = rows.table.key_text_columns.index(rows.table.key[0])
@@ -52,11 +52,11 @@ def key_range_sql(lake: Lake, name: str, rows: MergeRows, changes: str) -> str:
 def remember_new(lake: Lake, name: str, rows: MergeRows) -> None:
     """Remembers that a live table which this process made of these rows has few files, unless the rows are many: its
     next MERGEs need not ask for the number."""
-    if _few(rows):
+    if _has_few_changes(rows):
         _files_of[_place(lake, name)] = 1, _NOT_ASKED_OF_NEW
 
 
-def _few(rows: MergeRows) -> bool:
+def _has_few_changes(rows: MergeRows) -> bool:
     return sum(group.rows for group in rows.groups) <= _MOST_CHANGES
 
 

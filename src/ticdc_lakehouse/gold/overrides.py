@@ -17,7 +17,7 @@ from ticdc_lakehouse.gold.state import commit_window, published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, WINDOWS, Identity, append, create_tables, values_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.schema.names import TableName, by_text, named
+from ticdc_lakehouse.schema.names import TableName, by_text, table_named
 from ticdc_lakehouse.silver.retention_floor import retention_floor
 
 
@@ -113,7 +113,7 @@ def override_row(
 
 def _blocked(before: Published, feed: str, table: str) -> tuple[TableName, TableState, StopReason]:
     """Returns a table by its name's text (`by_text`), its state, and why it is blocked. Raises ConfigError."""
-    name = named(table, before.tables)
+    name = table_named(table, before.tables)
     if name is None:
         names = ", ".join(by_text(sorted(before.tables)))
         raise ConfigError(f"{feed}: expected one of {names or 'none'}, found {table!r}")

@@ -41,7 +41,7 @@ from ticdc_lakehouse.sql.text import literal
 UNSEEN = 0
 """In place of a watermark where a partition has sent none, and of a commit_ts up to the published watermark."""
 
-LastRows = Mapping[str, Mapping[TableName, int]]
+LastChanges = Mapping[str, Mapping[TableName, int]]
 """By topic: each of its tables and the commit_ts of its last row change or DDL."""
 MinWatermarkByTopic = Mapping[str, int]
 """By topic: the lowest of its partitions' highest watermarks."""
@@ -130,7 +130,7 @@ def _by_kind(events: Iterable[Values]) -> _NewEvents:
 
 
 def _last_changes(new: _NewEvents, topics: Collection[str], since: Published) -> dict[str, dict[TableName, int]]:
-    """Returns the `LastRows` of the topics."""
+    """Returns the `LastChanges` of the topics."""
     last = {topic: dict.fromkeys(since.topics.get(topic, ()), UNSEEN) for topic in topics}
     # `tmp` of RENAME TABLE a TO tmp, b TO a, tmp TO b is the name of no table before or after: only the DDL names it.
     given = {(tso, new) for _, tso, each in new.ddls if isinstance(each, RenameTables) for _, new in each.pairs}
@@ -181,7 +181,7 @@ def tables_of(statement: Statement) -> list[TableName]:
 
 
 def topics_among(
-    last: LastRows,
+    last: LastChanges,
     watermarks: MinWatermarkByTopic,
     since: Published,
     ddls: Iterable[tuple[int, Statement]],

@@ -188,7 +188,7 @@ def rows_to_publish(
 ) -> tuple[Published, dict[str, list[dict[str, object]]]]:
     """Returns the state as it is read once it is published, and the rows of each table that say so."""
     new = [replace(definition, number=identity.number, run=identity.run) for definition in new_definitions]
-    after = replace(planned, number=identity.number, definitions=_kept(before, planned, new))
+    after = replace(planned, number=identity.number, definitions=_current_definitions(before, planned, new))
     states, changed = _rows_of_states(identity, after), _changed_rows(identity, before, after)
     recent = before.base > 0 and identity.number - before.base < COMPLETE_EVERY
     is_complete = not recent or 2 * len(changed) >= len(states)
@@ -202,7 +202,7 @@ def rows_to_publish(
     }
 
 
-def _kept(before: Published, planned: Published, new: Iterable[Definition]) -> dict[str, Definition]:
+def _current_definitions(before: Published, planned: Published, new: Iterable[Definition]) -> dict[str, Definition]:
     """Returns the definitions of the existing tables."""
     ids = {state.stable_id for state in planned.tables.values()} | {gone.stable_id for gone in planned.recoverable}
     newest_definitions = _newest_by_id([*before.definitions.values(), *new])

@@ -26,7 +26,7 @@ _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
 _DEFAULTS = """
     filter(from_json(columns, 'ARRAY<STRUCT<`name`: STRING, `default`: STRING>>'), c -> c.`default` IS NOT NULL)
 """
-_GROUPED_BY = ("database", "table", "columns", "whole", "handle_only", "keyed", "passed")
+_GROUPED_BY = ("database", "table", "columns", "whole", "handle_only", "keyed", "barriers_passed")
 
 
 def read_window(
@@ -58,15 +58,15 @@ def read_arrivals(
     """Returns the events of the bronze batches after those of the published state ``before``, up to ``batch``, whatever
     their commit_ts. Rows are also split at the DDLs that the published definitions come from."""
     events = lake.spark.sql(events_table.ordered_sql(lake, feed)).where(F.col("batch") <= batch)
-    arrived, repeated = _with_repeated(events.withColumn("commit_ts", F.col("commit_order")), before)
-    is_new = (F.col("batch") > before.batch) & ~repeated
+    arrived, is_duplicate = _with_duplicates(events.withColumn("commit_ts", F.col("commit_order")), before)
+    is_new = (F.col("batch") > before.batch) & ~is_duplicate
     past_definitions = tuple(before.definitions.values())
     return _window(
         arrived, before, tso, is_new, replays_through, past_definitions=past_definitions, seen_batch=before.batch
     )
 
 
-def _with_repeated(events: DataFrame, before: Published) -> tuple[DataFrame, SparkColumn]:
+def _with_duplicates(events: DataFrame, before: Published) -> tuple[DataFrame, SparkColumn]:
     """Returns the events, and a column that is true for a row up to the newest DDL that gold has seen if it arrived
     before, as after a restart. The DDL may have changed its table, so that the row cannot be merged again, or renamed
     or dropped it."""
@@ -162,11 +162,11 @@ def _named_at(before: Published, name: TableName) -> int:
     return 0 if definition is None else definition.named_at
 
 
-def _grouped_rows(rows: DataFrame, parted: Barriers, replays: SparkColumn) -> list[Row]:
+def _grouped_rows(rows: DataFrame, barriers: Barriers, replays: SparkColumn) -> list[Row]:
     """Groups rows by topic, table, layout and the barriers that they lie between; ``replays`` is true for those that
     were replayed since the published state."""
     rows_of_groups = (
-        with_passed(rows, parted)
+        with_barriers_passed(rows, barriers)
         .groupBy(
             "topic",
             "database",
@@ -175,7 +175,7 @@ def _grouped_rows(rows: DataFrame, parted: Barriers, replays: SparkColumn) -> li
             (F.col("op") != Op.DELETE.value).alias("whole"),
             F.coalesce("handle_only", F.lit(False)).alias("handle_only"),
             F.col("handle_key").isNotNull().alias("keyed"),
-            "passed",
+            "barriers_passed",
         )
         .agg(
             F.min("commit_ts").alias("first"),
@@ -188,13 +188,13 @@ def _grouped_rows(rows: DataFrame, parted: Barriers, replays: SparkColumn) -> li
     return sorted(rows_of_groups, key=lambda row: row["first"])
 
 
-def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
-    """Returns the rows with ``passed``, as `Barriers.passed` returns it: how many barriers are below each."""
+def with_barriers_passed(rows: DataFrame, barriers: Barriers) -> DataFrame:
+    """Returns the rows with ``barriers_passed``, as `Barriers.passed` returns it: how many barriers are below each."""
     below = F.lit(0)
     for names, barriers_of in (
-        (("database", "table"), {name.folded: some for name, some in parted.tables.items()}),
-        (("database",), {(name,): some for name, some in parted.databases.items()}),
-        (("table",), {(name,): some for name, some in parted.in_any_database.items()}),
+        (("database", "table"), {name.folded: some for name, some in barriers.tables.items()}),
+        (("database",), {(name,): some for name, some in barriers.databases.items()}),
+        (("table",), {(name,): some for name, some in barriers.in_any_database.items()}),
     ):
         if not barriers_of:
             continue
@@ -202,12 +202,12 @@ def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
         keys = [f"_folded_{name}" for name in names]
         fields = ", ".join([*(f"{key}: STRING" for key in keys), f"{at}: ARRAY<BIGINT>"])
         listed = [dict(zip([*keys, at], (*name, [*some]), strict=True)) for name, some in barriers_of.items()]
-        barriers = rows.sparkSession.sql(rows_sql(listed, fields))
+        of_names = rows.sparkSession.sql(rows_sql(listed, fields))
         folded = {key: F.expr(folded_sql(name)) for key, name in zip(keys, names, strict=True)}
-        rows = rows.withColumns(folded).join(F.broadcast(barriers), keys, "left")
+        rows = rows.withColumns(folded).join(F.broadcast(of_names), keys, "left")
         passed = F.size(F.filter(at, lambda barrier: barrier < F.col("commit_ts")))
         below = below + F.when(F.col(at).isNull(), 0).otherwise(passed)
-    return rows.withColumn("passed", below)
+    return rows.withColumn("barriers_passed", below)
 
 
 def _by_table(groups: list[Row]) -> dict[TableName, tuple[RowGroup, ...]]:

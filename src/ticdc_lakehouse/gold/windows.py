@@ -149,7 +149,7 @@ def _apply_window(
     run = _gold_run(lake, config, start, restart, source)
     with closing(run.commits), generated_code(lake.spark, row_changes):
         outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
-    _check_kept(lake, config, restart)
+    _check_retention(lake, config, restart)
     now = _publish_changes(lake, start, planning_input, outcomes)
     applied = _summary(config, start, now, row_changes, sum(outcome.merged for outcome in outcomes))
     return applied, start.completeness.may_advance and now.tso > start.before.tso
@@ -185,7 +185,7 @@ def _nothing_applied(config: GoldConfig, start: _WindowStart, restart: Restart) 
     return _summary(config, start, start.before, 0, 0)
 
 
-def _check_kept(lake: Lake, config: GoldConfig, restart: Restart) -> None:
+def _check_retention(lake: Lake, config: GoldConfig, restart: Restart) -> None:
     """Raises ConfigError if retention, which no lock keeps out on Databricks, has deleted changes since an export while
     they were read."""
     gone = retention_floor(lake, config.feed, Layer.SILVER).tso if restart.tables else 0

@@ -13,7 +13,7 @@ from ticdc_lakehouse.ops.load_options import LoadOptions
 from ticdc_lakehouse.planning.plan_builder import name_clash
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.names import TableName, by_text, fold, named
+from ticdc_lakehouse.schema.names import TableName, by_text, fold, table_named
 
 _T = TypeVar("_T")
 
@@ -59,7 +59,7 @@ def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[T
 
 def _exported(text: str, carried: Iterable[TableName], folder: str) -> TableName:
     """Returns the table that an option ``--table`` names. Raises ConfigError."""
-    name = named(text, carried)
+    name = table_named(text, carried)
     if name is None:
         raise ConfigError(f"{folder}: --table {text}: expected one of {', '.join(by_text(carried))}")
     return name

@@ -31,12 +31,12 @@ def remaining_groups(inputs: PlanningInput, builder: TablePlanBuilder, through: 
     late = (
         ()
         if builder.steps
-        else tuple(group for group in groups[: min(first_new, end)] if _late(inputs, builder, group))
+        else tuple(group for group in groups[: min(first_new, end)] if _is_late(inputs, builder, group))
     )
     return (*late, *groups[first_new:end])
 
 
-def _late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> bool:
+def _is_late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> bool:
     """True if rows at or below the applied commit_ts are still to be merged: replayed rows, and in eventual mode all
     late rows. Rows from before the table had its name belong to another table."""
     old = group.first <= builder.complete_through and group.last > builder.named_at and not builder.steps
@@ -184,7 +184,7 @@ def _unmergeable_late_rows(
         cause = None if refused is None else refused.cause
         if group.first <= changed:
             cause = "a later DDL changed the table"
-        if _late(inputs, builder, group) and cause is not None:
+        if _is_late(inputs, builder, group) and cause is not None:
             yield StopReason(
                 kind=StopKind.LATE_ROWS,
                 detail=f"a late row cannot be merged: {cause}",

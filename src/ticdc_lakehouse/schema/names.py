@@ -102,11 +102,11 @@ def texts_of(names: Iterable[TableName]) -> dict[TableName, str]:
     return {name: text for text, name in by_text(names).items()}
 
 
-def named(text: str, names: Iterable[TableName]) -> TableName | None:
+def table_named(text: str, names: Iterable[TableName]) -> TableName | None:
     """Returns the table among these that ``text`` names as `by_text` does, compared without case; None if there is
     none.
 
-    >>> named("SHOP.orders", [TableName("shop", "orders")])
+    >>> table_named("SHOP.orders", [TableName("shop", "orders")])
     TableName(database='shop', table='orders')
     """
     return {fold(known): name for known, name in by_text(names).items()}.get(fold(text))

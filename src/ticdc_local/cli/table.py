@@ -7,7 +7,7 @@ import argparse
 from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_lakehouse.gold.overrides import OverrideAction, blocked_table
 from ticdc_lakehouse.gold.state import published
-from ticdc_lakehouse.schema.names import by_text, named
+from ticdc_lakehouse.schema.names import by_text, table_named
 from ticdc_local.cli.arguments import feed_argument, in_same_place, one_of, place_arguments
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
@@ -52,7 +52,7 @@ def _check_table(options: argparse.Namespace) -> None:
     no override is possible."""
     lake = open_reader(options)
     now = published(lake, options.feed)
-    if named(options.table, now.tables) is None:
+    if table_named(options.table, now.tables) is None:
         known = suggestion(options.table, by_text(now.tables))
         raise ConfigError(f"{options.table}: feed {options.feed} has no such table; {known}")
     blocked_table(lake, options.feed, now, options.table, OverrideAction(options.action))

@@ -29,7 +29,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.names import TableName, by_text, named
+from ticdc_lakehouse.schema.names import TableName, by_text, table_named
 from ticdc_lakehouse.tidb.columns import source_columns
 from ticdc_lakehouse.tidb.session import SnapshotAt, SnapshotReader
 
@@ -113,7 +113,7 @@ def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) 
 
 def _table_named(text: str, names: Sequence[TableName]) -> TableName:
     """Returns the table that ``text`` names. Raises ConfigError."""
-    name = named(text, names)
+    name = table_named(text, names)
     if name is None:
         raise ConfigError(f"table {text}: expected one of {', '.join(by_text(names)) or 'none'}")
     return name
