@@ -40,7 +40,8 @@ def publish(
     after = state.commit_window(lake, config.feed, before, planned, new_definitions, row_changes)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=planned.tso, row_changes=row_changes)
     tables = _defined(shown)
-    views.take_names(lake, config, lake.leave_names(renames), tables)
+    arriving = lake.leave_names(renames)
+    views.repoint_and_take_names(lake, config, arriving, tables)
     with ThreadPoolExecutor(_VIEWS_AT_ONCE) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     views.update_comments(lake, config, {*renames.values(), *_moved(before, shown)}, tables)

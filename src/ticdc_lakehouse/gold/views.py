@@ -116,12 +116,12 @@ def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
     fields = ", ".join(f"{quoted(name)}: {kind} COMMENT {literal(comment)}" for name, kind, comment in declared)
     row_before = f"CASE WHEN old IS NOT NULL THEN struct({', '.join(old)}) END"
     taken = {spark_names(c.name)[0] for c in typed}
-    about = [f"{name} AS {_free(name, taken)}" for name in _ABOUT]
-    before = f"{commented_sql(row_before, '_before', f'STRUCT<{fields}>', _BEFORE)} AS {_free('_before', taken)}"
+    about = [f"{name} AS {_free_name(name, taken)}" for name in _ABOUT]
+    before = f"{commented_sql(row_before, '_before', f'STRUCT<{fields}>', _BEFORE)} AS {_free_name('_before', taken)}"
     if not irregular.is_shown(config, table):
         return [*about, *shown, before]
     exact = commented_sql(irregular_sql(irregular_texts), IRREGULAR, *OWN_COLUMNS[IRREGULAR])
-    return [*about, *shown, before, f"{exact} AS {_free(IRREGULAR, taken)}"]
+    return [*about, *shown, before, f"{exact} AS {_free_name(IRREGULAR, taken)}"]
 
 
 def _whole_before_sql() -> str:
@@ -144,7 +144,7 @@ def _read(
     return values, irregular_texts
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free_name(name: str, taken: set[str]) -> str:
     """Returns the view's name for a column about the change: another one where the table has a column of that name."""
     while name in taken:
         name = f"_ticdc_{name.removeprefix('_')}" if not name.startswith("_ticdc") else f"{name}_"
@@ -158,7 +158,7 @@ def are_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> 
     if not lake.exists(Layer.OPS, _marker_view(config.feed)):
         return False
     row = lake.spark.table(lake.table(Layer.OPS, _marker_view(config.feed))).first()
-    return row is not None and row[0] == _wanted(config, tables)
+    return row is not None and row[0] == _view_settings(config, tables)
 
 
 def finish_publishing(lake: Lake, config: GoldConfig, current: Published) -> None:
@@ -184,11 +184,11 @@ def mark_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) ->
     """Records that all views show the published state of these tables."""
     comment = f"Is there while all views of changefeed {config.feed} show its published watermark"
     views = "views COMMENT 'version that made them, gold.views of its file, and the tables that show dates as texts'"
-    query = f"SELECT {literal(_wanted(config, tables))}"
+    query = f"SELECT {literal(_view_settings(config, tables))}"
     lake.view(Layer.OPS, _marker_view(config.feed), views, query, comment=comment)
 
 
-def _wanted(config: GoldConfig, tables: Iterable[TableName]) -> str:
+def _view_settings(config: GoldConfig, tables: Iterable[TableName]) -> str:
     """Returns what the views depend on: settings of the feed's file, and the version of this package."""
     as_text = (".".join(name) for name in tables if config.policy(*name).on_irregular is OnIrregular.TEXT)
     return " ".join([VERSION, config.views.value, *sorted(as_text)])
@@ -253,12 +253,13 @@ def _rename(lake: Lake, config: GoldConfig, current: Published, renames: Mapping
     first."""
     lake.make_schemas(state.lake_name for state in current.tables.values())
     tables = _with_rows(current)
-    take_names(lake, config, lake.step_aside(renames), tables)
+    arriving = lake.step_aside(renames)
+    repoint_and_take_names(lake, config, arriving, tables)
     show(lake, config, current)
     update_comments(lake, config, renames.values(), tables)
 
 
-def take_names(
+def repoint_and_take_names(
     lake: Lake, config: GoldConfig, arriving: Mapping[str, str], shown: Iterable[tuple[Table, TableState]]
 ) -> None:
     """Renames live tables from the names in between (``arriving``), under which their views read them until then, to
