@@ -28,7 +28,8 @@ from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.gold.time_zones import check_time_zones, check_zone
 from ticdc_lakehouse.gold.windows import Applied, apply
 from ticdc_lakehouse.log import configure_unless_done, timed
-from ticdc_lakehouse.ops import alarm, retention, status
+from ticdc_lakehouse.ops import alarm, feed_views, retention, status
+from ticdc_lakehouse.ops.feed_tables import create_feed_tables
 from ticdc_lakehouse.ops.load import Loaded, load
 from ticdc_lakehouse.ops.load_options import LoadOptions, read_load_options
 from ticdc_lakehouse.ops.selftest import Environment, Outcome, selftest
@@ -95,7 +96,7 @@ class Run:
             last_used = -1
             if not has_landed(self.lake, self.feed.name):  # before: this run may fail, or never end
                 create_tables(self.lake, self.feed.name)
-                status.show_landed_feeds(self.lake)
+                feed_views.show_landed_feeds(self.lake)
                 gold = published(self.lake, self.feed.name)
                 last_used = max(gold.batch, events_table.last_batch(self.lake, self.feed.name))
             landed = land(
@@ -151,7 +152,7 @@ class Run:
             applied = apply(
                 self.lake, self.gold_config, until_tso=self.until_tso, known=known, source=self._row_snapshot_at()
             )
-            status.create_views(self.lake, self.feed.name)
+            feed_views.create_views(self.lake, self.feed.name)
             fields |= {"from_tso": applied.from_tso, "tso": applied.tso, "row_changes": applied.row_changes}
             fields |= {"tables": applied.merged, "blocked": len(applied.blocked), "waiting_on": applied.waiting_on}
             return applied
@@ -168,7 +169,7 @@ class Run:
         with self._exclusive(Layer.GOLD), timed("ops", "maintained", feed=self.feed.name) as fields:
             maintained = maintain(self.lake, self.gold_config)
             self._retain()
-            status.repair_views(self.lake)
+            feed_views.repair_views(self.lake)
             fields |= {"since": maintained.since, "tables": maintained.compacted, "dropped": len(maintained.dropped)}
             return maintained
 
@@ -196,7 +197,7 @@ class Run:
         ``messages``: each one's ``topic/partition/offset``, or ``all``. Raises ConfigError for anything else.
         """
         chosen = positions_of(messages)
-        status.create_feed(self.lake, self.feed.name)
+        create_feed_tables(self.lake, self.feed.name)
         self._check_zone()
         with timed("ops", "replayed", feed=self.feed.name) as fields:
             replayed = quarantine.replay(self.lake, self.decoding, chosen)
@@ -210,7 +211,7 @@ class Run:
         Raises ConfigError as ``replay``, and if it is not said why.
         """
         chosen = positions_of(messages)
-        status.create_feed(self.lake, self.feed.name)
+        create_feed_tables(self.lake, self.feed.name)
         with timed("ops", "dismissed", feed=self.feed.name, reason=reason) as fields:
             fields["messages"] = dismissed = quarantine.dismiss(self.lake, self.feed.name, chosen, reason)
             return dismissed
@@ -234,7 +235,7 @@ class Run:
         """
         if not folder:
             raise ConfigError("folder: expected that of an export, found none")
-        status.create_feed(self.lake, self.feed.name)
+        create_feed_tables(self.lake, self.feed.name)
         with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as fields:
             loaded = load(
                 self.lake, self.gold_config, folder, options, until_tso=self.until_tso, source=self._row_snapshot_at()

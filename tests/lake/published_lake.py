@@ -17,7 +17,7 @@ from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.state import commit_window
-from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.ops.feed_tables import create_feed_tables
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.schema.definition import Table
@@ -44,7 +44,7 @@ def published_lake(
         spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints=str(folder / "checkpoints"), root=folder
     )
     lake.register()
-    status.create_feed(lake, config.feed)
+    create_feed_tables(lake, config.feed)
     windows.create_tables(lake)
     commits = Commits(lake=lake, feed=config.feed, run="made")
     with closing(commits):

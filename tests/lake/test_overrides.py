@@ -19,7 +19,8 @@ from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.log import ROOT
-from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.ops import feed_views, status
+from ticdc_lakehouse.ops.feed_tables import create_feed_tables
 from ticdc_lakehouse.run_lock import exclusive_run
 from ticdc_local.delta_reader import DeltaReader
 
@@ -66,7 +67,7 @@ def test_a_dropped_table_may_be_kept(feed: Changefeed) -> None:
 
 def test_a_kept_table_does_not_count_as_blocked(feed: Changefeed) -> None:
     ops = feed.lake.schemas[Layer.OPS]
-    status.create_views(feed.lake, feed.name)
+    feed_views.create_views(feed.lake, feed.name)
     tables = feed.lake.rows(f"SELECT table, blocked_at FROM {ops}.tables WHERE feed = '{feed.name}'")
     (summary,) = feed.lake.rows(f"SELECT tables, blocked FROM {ops}.feeds WHERE feed = '{feed.name}'")
     blocked = {row["table"] for row in tables if row["blocked_at"] is not None}
@@ -180,7 +181,7 @@ def test_what_comes_too_late_blocks_its_table_until_it_is_resumed(feed: Changefe
 
 
 def test_every_event_has_one_fate(feed: Changefeed) -> None:
-    status.create_feed(feed.lake, feed.name)
+    create_feed_tables(feed.lake, feed.name)
     accounting = feed.lake.table(Layer.OPS, f"{feed.name}_accounting")
     lines = feed.spark.table(accounting).collect()
     [plan] = feed.spark.sql(f"EXPLAIN SELECT * FROM {accounting}").collect()

@@ -1,34 +1,22 @@
-"""The feeds' status: views over what was published, and the status of one feed as ``ticdc-lake status`` prints it.
-
-    ops.feeds    view: each feed's newest published watermark; *unapplied*, the time between it and the newest change
-                 that arrived; *age of data*, the time between it and now; NULL for one that has landed and published
-                 nothing yet
-    ops.tables   view: each table's state at that watermark
-
-The first run of bronze of a feed creates ops.feeds, before it reads Kafka, the first of gold all views; maintenance
-creates them again, without feeds whose tables were dropped. Reading them creates nothing.
-"""
+"""The status of one feed, as ``ticdc-lake status`` prints it and as a notebook shows it. Creates nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import IntEnum
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ticdc_codec.event import Kind
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.feed_completeness import feed_completeness
 from ticdc_lakehouse.gold.state import published
-from ticdc_lakehouse.gold.state_tables import WINDOWS, create_tables, definitions_sql, newest_states_sql
+from ticdc_lakehouse.gold.state_tables import WINDOWS, newest_states_sql
 from ticdc_lakehouse.gold.watermark import Completeness
-from ticdc_lakehouse.ops import accounting, feed_views
 from ticdc_lakehouse.ops.alarm import Thresholds, problems_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig, left_out
 from ticdc_lakehouse.planning.published_state import Published, TableState
@@ -36,30 +24,7 @@ from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table, quarantine
-from ticdc_lakehouse.sql.text import literal
 
-_OVER_ALL_FEEDS = ("feeds", "quarantine", "changes", "accounting")
-_CHANGES = f"kind IN ('{Kind.ROW}', '{Kind.DDL}')"
-_FEED_COLUMNS = """
-    feed COMMENT 'changefeed, as its file is named',
-    number COMMENT 'number of the newest published window',
-    tso COMMENT 'published watermark: every change with commit_ts at or below it is applied',
-    time COMMENT 'physical part of tso',
-    mode COMMENT 'watermarks; or eventual: time is that of the newest commit that was seen',
-    published_at COMMENT 'when the window was published',
-    seconds_to_publish COMMENT 'age of the watermark when it was published, in seconds',
-    unapplied_seconds COMMENT 'time from the watermark to the newest change that arrived, in seconds',
-    age_seconds COMMENT 'time from the watermark to now, in seconds',
-    tables COMMENT 'number of tables that gold has of the feed',
-    blocked COMMENT 'number of blocked tables: ops.tables says why',
-    landed_at COMMENT 'when the oldest message that bronze keeps was landed'
-"""
-_TABLE_COLUMNS = """
-    feed, database, table, name, data, version,
-    applied_tso COMMENT 'TSO up to which every change is applied',
-    ddls, blocked_at, block_reason,
-    pending_columns COMMENT 'columns whose value in rows from before their ADD COLUMN is not known yet'
-"""
 NOTHING_LEFT = Thresholds()
 _NO_BRONZE = Completeness(tso=0, batch=-1, waiting_on="bronze: it has not run for this feed")
 _NO_SILVER = Completeness(tso=0, batch=-1, waiting_on="silver: it has not run for this feed")
@@ -161,119 +126,6 @@ Check = Callable[[FeedStatus], tuple[Health, str]]
 """Returns a feed's health, and a line that says it and why, as `ticdc-lake status --check` prints it."""
 
 
-def create_views(lake: Lake, *feeds: str) -> None:
-    """Creates the views of ops that show ``feeds`` where they are missing or of another version; the feeds' tables must
-    exist."""
-    missing = [feed for feed in feeds if not accounting.is_current(lake, feed)]  # created last
-    if not missing:
-        return
-    _renew_views(lake)
-    for feed in missing:
-        accounting.create_view(lake, feed)
-
-
-def repair_views(lake: Lake) -> None:
-    """Renews the views over all feeds if one reads a table that was dropped. Replaced views lose their privileges."""
-    try:
-        for name in _OVER_ALL_FEEDS:
-            if lake.exists(Layer.OPS, name):
-                lake.columns(Layer.OPS, name)
-    except AnalysisException:
-        _renew_views(lake)
-
-
-def _renew_views(lake: Lake) -> None:
-    """Makes the views that show all feeds show those whose tables exist, after a feed came or its tables were dropped;
-    makes none without such a feed."""
-    landed = landing.landed_feeds(lake)
-    if not landed:
-        return
-    _show_feeds(lake, landed)
-    decoded = [feed for feed in landed if events_table.exists(lake, feed)]
-    lake.view(
-        Layer.OPS,
-        "tables",
-        _TABLE_COLUMNS,
-        "SELECT feed, database, table, name, data, version, applied_tso, ddls, blocked_at, block_reason, "
-        f"pending_columns FROM ({newest_states_sql(lake)}) LEFT JOIN ({_pending_sql(lake)}) "
-        "USING (feed, data, defined_in, defined_by)",
-        comment="Each table at its feed's newest published watermark",
-    )
-    if decoded:
-        feed_views.create_views(lake, decoded)
-
-
-def show_landed_feeds(lake: Lake) -> None:
-    """Makes ops.feeds show every feed that bronze has begun with, also where gold has never run."""
-    create_tables(lake)
-    _show_feeds(lake, landing.landed_feeds(lake))
-
-
-def _show_feeds(lake: Lake, landed: Sequence[str]) -> None:
-    """Creates ops.feeds over the feeds that have landed."""
-    lake.view(
-        Layer.OPS,
-        "feeds",
-        _FEED_COLUMNS,
-        _feeds_sql(lake, landed),
-        comment="Each feed's newest published watermark, NULL if nothing is",
-    )
-
-
-def _feeds_sql(lake: Lake, landed: Sequence[str]) -> str:
-    arrivals = " UNION ALL ".join(_arrivals_sql(lake, feed) for feed in landed)
-    return f"""
-        SELECT feed, w.number, w.tso, w.time, w.mode, w.published_at,
-               timestampdiff(SECOND, w.time, w.published_at) AS seconds_to_publish,
-               if(w IS NULL, NULL, greatest(0, timestampdiff(SECOND, w.time, newest_change))) AS unapplied_seconds,
-               timestampdiff(SECOND, w.time, current_timestamp()) AS age_seconds,
-               coalesce(tables, 0) AS tables, coalesce(blocked, 0) AS blocked, landed_at
-        FROM ({arrivals})
-        FULL JOIN (SELECT feed, max_by(struct(*), number) AS w FROM {lake.table(Layer.OPS, WINDOWS)} GROUP BY feed)
-        USING (feed)
-        LEFT JOIN (SELECT feed, count(*) AS tables, count(blocked_at) AS blocked
-                   FROM ({newest_states_sql(lake)}) GROUP BY feed) USING (feed)"""
-
-
-def _pending_sql(lake: Lake) -> str:
-    """Returns SQL of the pending columns of each definition that has any."""
-    newest = "max_by(definition, struct(commit_ts, place))"
-    columns = f"from_json({newest}, 'columns ARRAY<STRUCT<name STRING, pending STRUCT<since BIGINT>>>').columns"
-    names = f"transform(filter({columns}, c -> c.pending IS NOT NULL), c -> c.name)"
-    return f"""
-        SELECT * FROM (
-            SELECT feed, data, number AS defined_in, run AS defined_by, {names} AS pending_columns
-            FROM ({definitions_sql(lake)}) GROUP BY feed, data, number, run
-        ) WHERE size(pending_columns) > 0"""
-
-
-def _arrivals_sql(lake: Lake, feed: str) -> str:
-    offsets = lake.table(Layer.BRONZE, landing.offsets_table(feed))
-    landed_at = f"(SELECT min(ingest_time) FROM {offsets} WHERE messages > 0)"
-    return (
-        f"SELECT {literal(feed)} AS feed, {landed_at} AS landed_at, {_newest_change_sql(lake, feed)} AS newest_change"
-    )
-
-
-def _newest_change_sql(lake: Lake, feed: str) -> str:
-    """Returns SQL of the time of the newest change above the watermark that silver has, as an expression; NULL if there
-    is none."""
-    if not events_table.exists(lake, feed):
-        return "CAST(NULL AS TIMESTAMP)"
-    newest = f"timestamp_millis(shiftright(max({events_table.COMMIT_ORDER}), 18))"
-    windows = lake.table(Layer.OPS, WINDOWS)
-    tso = f"coalesce((SELECT max_by(tso, number) FROM {windows} WHERE feed = {literal(feed)}), 0)"
-    above = f"(commit_ts > {tso} OR commit_ts IS NULL)"
-    return f"(SELECT {newest} FROM {events_table.full_name(lake, feed)} WHERE {_CHANGES} AND {above})"
-
-
-def create_feed(lake: Lake, feed: str) -> None:
-    """Creates a feed's tables that do not depend on its data, for commands that are used before the first run."""
-    landing.create_tables(lake, feed)
-    events_table.create_tables(lake, feed)
-    quarantine.create_tables(lake)
-
-
 def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> FeedStatus:
     """Returns the status of ``feed`` now. Creates nothing. Without ``config``, what its file says of tables and topics
     that gold leaves out is not known: the watermark may come out too high or too low."""
@@ -316,7 +168,7 @@ def _pending(current: Published) -> dict[TableName, tuple[str, ...]]:
 
 
 def _newest_change(lake: Reader, feed: str, tso: int) -> datetime | None:
-    newest = events_table.newest_commit(lake, feed, f"{_CHANGES} AND (commit_ts > {tso} OR commit_ts IS NULL)")
+    newest = events_table.newest_commit(lake, feed, events_table.changes_above_sql(tso))
     return time_of(newest) if newest > tso else None
 
 

@@ -119,6 +119,12 @@ def newest_commit(lake: Reader, feed: str, where: str) -> int:
     return max(row["tso"] or 0, 0 if row["time"] is None else first_of(round(row["time"].timestamp() * 1000)) + 1)
 
 
+def changes_above_sql(tso: int | str) -> str:
+    """Returns the SQL condition of row changes and DDLs with a commit_ts above ``tso``, an SQL expression, and of all
+    that have none: those of a wire that has only the commit's millisecond."""
+    return f"kind IN ('{Kind.ROW}', '{Kind.DDL}') AND (commit_ts > {tso} OR commit_ts IS NULL)"
+
+
 def create_tables(lake: Lake, feed: str) -> None:
     """Creates a feed's events table and views where they are missing."""
     lake.create(

@@ -22,7 +22,7 @@ from ticdc_lakehouse.gold.live_table import has_published_names, live_names
 from ticdc_lakehouse.gold.state import names_ever, newest, published, published_feeds
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.job_parameters import LARGEST
-from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.ops import feed_views
 from ticdc_lakehouse.planning.naming import is_internal
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.silver import events_table
@@ -135,7 +135,7 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Publishe
     milliseconds, where Spark takes seconds."""
     files, reader = feed_files(options), open_reader(options)
     feeds = {feed: published(reader, feed) for feed in published_feeds(reader)}
-    status.create_views(lake, *(feed for feed in feeds if feed in files))
+    feed_views.create_views(lake, *(feed for feed in feeds if feed in files))
     for feed, now in [*feeds.items()]:
         if feed not in files:
             note(f"{feed}: no file in resources/feeds, so its views are not made")
