@@ -173,7 +173,7 @@ def _show_events(lake: Lake, feeds: Sequence[str]) -> None:
     views = (
         (
             "quarantine",
-            _quarantine_sql,
+            quarantine.open_messages_sql,
             events_table.QUARANTINE_COLUMNS,
             "Messages in quarantine that nothing was done about",
         ),
@@ -186,15 +186,6 @@ def _show_events(lake: Lake, feeds: Sequence[str]) -> None:
 
 def _of_all(lake: Lake, feeds: Sequence[str], query: Callable[[Lake, str], str]) -> str:
     return " UNION ALL ".join(f"SELECT {literal(feed)} AS feed, * FROM ({query(lake, feed)})" for feed in feeds)
-
-
-def _quarantine_sql(lake: Lake, feed: str) -> str:
-    # Only errors have a `reason`: its null count lets Delta skip every file without one.
-    return f"""
-        SELECT {events_table.QUARANTINE_COLUMNS} FROM {events_table.full_name(lake, feed)}
-        LEFT ANTI JOIN (SELECT topic, partition, offset FROM {lake.table(Layer.OPS, quarantine.ACTIONS)}
-                        WHERE feed = {literal(feed)}) USING (topic, partition, offset)
-        WHERE reason IS NOT NULL AND kind = '{Kind.ERROR}' AND replayed_at IS NULL"""
 
 
 def _changes_sql(lake: Lake, feed: str) -> str:

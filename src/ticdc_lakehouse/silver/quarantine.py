@@ -128,10 +128,10 @@ def create_tables(lake: Lake) -> None:
 def open_messages(lake: Lake, feed: str) -> DataFrame:
     """Returns the quarantined messages of a feed that nothing was done about: columns of
     ``silver.<feed>_quarantine``."""
-    return lake.spark.sql(_open_messages_sql(lake, feed))
+    return lake.spark.sql(open_messages_sql(lake, feed))
 
 
-def _open_messages_sql(lake: Reader, feed: str, done: Sequence[QuarantineAction] = tuple(QuarantineAction)) -> str:
+def open_messages_sql(lake: Reader, feed: str, done: Sequence[QuarantineAction] = tuple(QuarantineAction)) -> str:
     """Returns a query of the quarantined messages of a feed on which none of these actions was taken."""
     errors = f"SELECT {events_table.QUARANTINE_COLUMNS} FROM {_errors(lake, feed)}"
     if not lake.exists(Layer.OPS, ACTIONS):
@@ -169,7 +169,7 @@ def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:
     rows = lake.rows(f"""
         SELECT topic, partition, offset, reason, database, table FROM (
             SELECT *, row_number() OVER (PARTITION BY topic, partition, database, table ORDER BY offset) AS place
-            FROM ({_open_messages_sql(lake, feed)}) AS open) AS placed
+            FROM ({open_messages_sql(lake, feed)}) AS open) AS placed
         WHERE place = 1""")
     return [BlockingMessage(**row) for row in rows]
 
@@ -177,7 +177,7 @@ def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:
 def reasons(lake: Reader, feed: str, positions: Sequence[Position] = ()) -> dict[str, int]:
     """Returns how many messages are open (all, or those at these positions), by reason; the most frequent first."""
     rows = lake.rows(f"""
-        SELECT reason, count(*) AS messages FROM ({_open_messages_sql(lake, feed)}) AS open
+        SELECT reason, count(*) AS messages FROM ({open_messages_sql(lake, feed)}) AS open
         WHERE {_at(positions)} GROUP BY reason ORDER BY messages DESC, reason""")
     return {row["reason"]: row["messages"] for row in rows}
 
@@ -185,7 +185,7 @@ def reasons(lake: Reader, feed: str, positions: Sequence[Position] = ()) -> dict
 def first_open(lake: Reader, feed: str, positions: Sequence[Position], limit: int | None = None) -> list[Values]:
     """Returns the first open messages, or all, by Kafka's timestamp: columns of ``silver.<feed>_quarantine``."""
     return lake.rows(f"""
-        SELECT * FROM ({_open_messages_sql(lake, feed)}) AS open WHERE {_at(positions)}
+        SELECT * FROM ({open_messages_sql(lake, feed)}) AS open WHERE {_at(positions)}
         ORDER BY timestamp, topic, partition, offset {"" if limit is None else f"LIMIT {limit}"}""")
 
 
@@ -195,7 +195,7 @@ def absent(
     """Returns the positions that have no quarantined message on which none of these actions was taken."""
     if not positions or not events_table.exists(lake, feed):
         return sorted({*positions})
-    messages = _open_messages_sql(lake, feed, done)
+    messages = open_messages_sql(lake, feed, done)
     rows = lake.rows(f"SELECT topic, partition, offset FROM ({messages}) AS open WHERE {_at(positions)}")
     return sorted({*positions} - {(row["topic"], row["partition"], row["offset"]) for row in rows})
 
@@ -245,7 +245,7 @@ def replay(
 def _replayable(lake: Lake, feed: str, positions: Sequence[Position], reason: str | None) -> DataFrame:
     """Returns position and batch of the messages to replay, as `replay` describes them."""
     candidates = lake.spark.sql(
-        _open_messages_sql(lake, feed, (QuarantineAction.REPLAYED,) if positions else tuple(QuarantineAction))
+        open_messages_sql(lake, feed, (QuarantineAction.REPLAYED,) if positions else tuple(QuarantineAction))
     )
     if reason is not None:
         candidates = candidates.where(F.col("reason") == reason)
