@@ -30,6 +30,7 @@ from ticdc_lakehouse.gold.naming import naming, taken_names
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.state import published, published_ids
 from ticdc_lakehouse.gold.time_zones import check_time_zones
+from ticdc_lakehouse.gold.typed_rows import typed_rows
 from ticdc_lakehouse.ops.dumpling.ends import check_ends
 from ticdc_lakehouse.ops.dumpling.export import Export, read_export
 from ticdc_lakehouse.ops.dumpling.folder import SparkFolder
@@ -49,15 +50,7 @@ from ticdc_lakehouse.silver.retention_floor import retention_floor
 from ticdc_lakehouse.sql.instant import backward_shifts, is_ambiguous_sql
 from ticdc_lakehouse.sql.key_text import stored_key_sql
 from ticdc_lakehouse.sql.text import quoted
-from ticdc_lakehouse.sql.typed_columns import (
-    IRREGULAR,
-    TypedColumn,
-    by_name,
-    irregular_sql,
-    irregular_texts_sql,
-    typed_columns,
-    values_sql,
-)
+from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_columns
 from ticdc_lakehouse.tidb.session import SnapshotAt
 
 _AGAIN = "export it again"
@@ -288,20 +281,6 @@ def _typed(texts: DataFrame, table: Table, time_zone: str) -> DataFrame:
     typed = typed_columns(replace(table, columns=tuple(map(by_name, table.columns))))
     numbered = (f"{quoted(column.definition.name)} AS t{i}" for i, column in enumerate(typed))
     return typed_rows(texts.selectExpr(*numbered), typed, time_zone)
-
-
-def typed_rows(texts: DataFrame, typed: Sequence[TypedColumn], time_zone: str, *others: str) -> DataFrame:
-    """Returns rows of texts as a live table holds them: the columns ``others`` unchanged, `IRREGULAR`, then the typed
-    columns.
-
-    ``texts`` has the text of each column of ``typed`` as t0, t1 …; those of TIMESTAMPs are in ``time_zone``.
-    """
-    names, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
-    inlined = f"inline(array({values_sql(tuple(typed), names, time_zone)})) AS ({', '.join(values)})"
-    irregular = f"{irregular_texts_sql(tuple(typed), names, values)} AS irregular_texts"
-    converted = texts.selectExpr(*others, *names, inlined).selectExpr(*others, *values, irregular)
-    renamed = (f"{value} AS {quoted(column.name)}" for column, value in zip(typed, values, strict=True))
-    return converted.selectExpr(*others, f"{irregular_sql('irregular_texts')} AS {IRREGULAR}", *renamed)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from ticdc_lakehouse.gold.overrides import REPAIR, override_row
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.publication import publish_versions
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, Identity, append
-from ticdc_lakehouse.ops.load import typed_rows
+from ticdc_lakehouse.gold.typed_rows import typed_rows
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable
 from ticdc_lakehouse.ops.verify.differences import DifferentKeys, parts
 from ticdc_lakehouse.ops.verify.value_text import ZONE
