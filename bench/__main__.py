@@ -10,7 +10,7 @@ from bench.report import Target
 
 NAMES = (
     *("codec", "planning", "memory", "loop", "silver", "gold", "tables", "fixed_cost"),
-    *("pipeline", "history", "large_table", "sustained", "source"),
+    *("pipeline", "history", "large_table", "sustained", "verify_source"),
 )
 """In the order of their runs: one session serves all. First those that measure what a session has, or seconds without
 a yardstick: after the others its heap is half full of what Delta and Spark keep of their tables."""
@@ -25,17 +25,17 @@ def main() -> int:
         type=int,
         default=1_000_000,
         help="row changes of silver and memory; gold takes a tenth, sustained half, the loop three times as many, "
-        "large_table and source ten times",
+        "large_table and verify_source ten times",
     )
     parser.add_argument(
-        "--dsn", help="a TiDB that source may write into, without a password: mysql://root@127.0.0.1:4000/"
+        "--dsn", help="a TiDB that verify_source may write into, without a password: mysql://root@127.0.0.1:4000/"
     )
     options = parser.parse_args()
-    names = options.names or [name for name in NAMES if options.dsn or name != "source"]
+    names = options.names or [name for name in NAMES if options.dsn or name != "verify_source"]
     if unknown := [name for name in names if name not in NAMES]:
         parser.error(f"expected any of {', '.join(NAMES)}, found {unknown[0]!r}")
-    if "source" in names and not options.dsn:
-        parser.error("source: --dsn is missing")
+    if "verify_source" in names and not options.dsn:
+        parser.error("verify_source: --dsn is missing")
     found = codec.main() if "codec" in names else []
     found += planning.main() if "planning" in names else []
     on_spark = [name for name in NAMES if name in names and name not in ("codec", "planning")]
@@ -49,8 +49,20 @@ def main() -> int:
 
 def _on_spark(names: list[str], rows: int, dsn: str) -> list[Target]:
     # Codec and planning alone must not wait for Spark.
-    from bench import fixed_cost, gold, history, large_table, loop, memory, pipeline, silver, source, sustained, tables  # noqa: PLC0415
-    from bench.place import temporary_lake  # noqa: PLC0415
+    from bench import (  # noqa: PLC0415
+        fixed_cost,
+        gold,
+        history,
+        large_table,
+        loop,
+        memory,
+        pipeline,
+        silver,
+        sustained,
+        tables,
+        verify_source,
+    )
+    from bench.temporary_lake import temporary_lake  # noqa: PLC0415
 
     found: list[Target] = []
     with temporary_lake() as lake:
@@ -65,7 +77,7 @@ def _on_spark(names: list[str], rows: int, dsn: str) -> list[Target]:
             "sustained": lambda: sustained.main(lake, max(1000, rows // 2)),
             "loop": lambda: loop.main(lake, max(30, 3 * rows // loop.RATE)),
             "memory": lambda: memory.main(lake, rows),
-            "source": lambda: source.main(lake, 10 * rows, dsn),
+            "verify_source": lambda: verify_source.main(lake, 10 * rows, dsn),
         }
         for name in names:
             found += runs[name]()

@@ -18,12 +18,13 @@ from statistics import median
 
 from pyspark.sql import SparkSession
 
+from bench.cpu_time import cpu_seconds
+from bench.generated_messages import Made
 from bench.gold import Case, merge_bare, prepare_bare
-from bench.made import Made
 from bench.pipeline import copy, pass_through
-from bench.place import as_users_run_it, cpu_seconds
 from bench.report import Target, table
 from bench.sustained import feed_run, kafka_messages
+from bench.temporary_lake import as_users_run_it
 from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_local.broker import Broker

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
-from bench.made import Made, write
+from bench.generated_messages import Made, write
 from bench.recorded import recorded
 from bench.report import Target, table
 from bench.timing import Times

@@ -23,8 +23,8 @@ from statistics import median
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from bench.made import Made
-from bench.place import cpu_seconds
+from bench.cpu_time import cpu_seconds
+from bench.generated_messages import Made
 from bench.recorded import recorded
 from bench.report import Target, table
 from bench.sustained import kafka_messages

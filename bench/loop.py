@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
-from bench.made import Made
-from bench.place import as_users_run_it
+from bench.generated_messages import Made
 from bench.report import Target, table
 from bench.sustained import PARTITIONS, TABLES, feed_run, kafka_messages
+from bench.temporary_lake import as_users_run_it
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.loop import FailedRound, Round, rounds

@@ -17,8 +17,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from bench.made import Made, append, write
-from bench.place import java_pid, processes_below
+from bench.cpu_time import java_pid, processes_below
+from bench.generated_messages import Made, append, write
 from bench.recorded import recorded
 from bench.report import Target, table
 from ticdc_lakehouse.bronze import landing

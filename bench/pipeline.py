@@ -20,8 +20,8 @@ from functools import partial
 
 from pyspark.sql import functions as F
 
+from bench.generated_messages import Made
 from bench.gold import Case, merge_bare, prepare_bare
-from bench.made import Made
 from bench.report import Target, table
 from bench.sustained import feed_run, kafka_messages
 from ticdc_lakehouse.bronze import landing

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ticdc_codec.options import SinkOptions, sink_options
+from ticdc_testkit.recorded_streams import base64_bytes
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 FOLDER = DATA / "vectors"
@@ -66,7 +67,7 @@ def recorded(name: str) -> Recorded:
         options=sink_options(head["protocol"], head["options"]),
         create=case["create"],
         rows=head["events"],
-        keys=tuple(_bytes(message["key"]) for message in case["messages"]),
+        keys=tuple(base64_bytes(message["key"]) for message in case["messages"]),
         values=tuple(base64.b64decode(message["value"]) for message in case["messages"]),
     )
 
@@ -75,10 +76,6 @@ def simple_schema() -> list[dict[str, Any]]:
     """The Avro schema of Simple's messages (wire.md 1.3.2): types, the last of which is a message."""
     schema: list[dict[str, Any]] = json.loads((DATA / "simple.avsc").read_text(encoding="utf-8"))
     return schema
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else base64.b64decode(text)
 
 
 def json_texts(messages: Recorded) -> list[bytes]:

@@ -20,8 +20,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from bench.made import Made, write
-from bench.place import cpu_seconds
+from bench.cpu_time import cpu_seconds
+from bench.generated_messages import Made, write
 from bench.recorded import recorded
 from bench.report import Target, table
 from bench.timing import Times, interleaved, wall

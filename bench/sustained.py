@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from bench.made import Made, maker
+from bench.generated_messages import Made, maker
 from bench.recorded import recorded
 from bench.report import Target, table
 from bench.wide import COLUMNS, create_statement

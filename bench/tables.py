@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.made import Made, write
-from bench.place import cpu_seconds
+from bench.cpu_time import cpu_seconds
+from bench.generated_messages import Made, write
 from bench.recorded import recorded
 from bench.report import Target, table
 from bench.timing import Times, interleaved, wall

@@ -156,6 +156,11 @@ def base64_text(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
 
 
+def base64_bytes(text: str | None) -> bytes | None:
+    """Inverse of `base64_text`."""
+    return None if text is None else base64.b64decode(text)
+
+
 class _Topic(msgspec.Struct):
     partitions: int
 

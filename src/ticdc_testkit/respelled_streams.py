@@ -6,7 +6,6 @@ another DDL of the table; every other message, and the text of every DDL, has th
 
 from __future__ import annotations
 
-import base64
 import json
 from bisect import bisect_left
 from collections import defaultdict
@@ -23,7 +22,7 @@ from ticdc_codec.tso import first_of
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import RenameTables
-from ticdc_testkit.recorded_streams import RecordedStream, base64_text, gzipped_lines, write_gzipped
+from ticdc_testkit.recorded_streams import RecordedStream, base64_bytes, base64_text, gzipped_lines, write_gzipped
 
 
 def respelled(stream: RecordedStream, word: str, folder: Path) -> RecordedStream:
@@ -53,7 +52,7 @@ def decoded_messages(stream: RecordedStream) -> list[tuple[int, Event]]:
     """Returns the stream's events in order of arrival, each with the number of its message; rows with the schema that
     they name, wherever in the stream it is."""
     messages = [json.loads(line) for line in gzipped_lines(stream.messages)]
-    keys, values = ([_bytes(message[part]) for message in messages] for part in _PARTS)
+    keys, values = ([base64_bytes(message[part]) for message in messages] for part in _PARTS)
 
     def decode(schemas: Mapping[SchemaName, tuple[Column, ...]]) -> list[tuple[int, Event]]:
         return [
@@ -110,10 +109,6 @@ class _Spelling:
         return at > 0 and changes[at - 1][1]
 
 
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else base64.b64decode(text)
-
-
 def _parts(
     stream: RecordedStream, message: Mapping[str, Any], word: str, events: Sequence[Event], spelled: Sequence[str]
 ) -> dict[str, str | None]:
@@ -123,7 +118,7 @@ def _parts(
         (encoded,) = protocol_named(stream.protocol).encode(rows, _options(stream))
         return {part: base64_text(getattr(encoded, part)) for part in _PARTS}
     quote = {"text": b"`", "capital": b""}.get(spelled[0] if spelled else "capital")
-    parts = {part: _bytes(message[part]) for part in _PARTS}
+    parts = {part: base64_bytes(message[part]) for part in _PARTS}
     if quote is None:
         return {part: message[part] for part in _PARTS}
     before, after = quote + word.encode(), quote + word.capitalize().encode()

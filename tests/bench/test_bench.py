@@ -6,7 +6,7 @@ import time
 from threading import Barrier
 
 import pytest
-from bench.made import Made
+from bench.generated_messages import Made
 from bench.recorded import json_texts, recorded
 from bench.report import Target
 from bench.timing import Times, interleaved

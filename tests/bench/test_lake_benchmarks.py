@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from bench.temporary_lake import folder_lake
 from pyspark.sql import SparkSession
 
 from bench import fixed_cost, gold, history, large_table, loop, pipeline, silver, tables
-from ticdc_lakehouse.catalog import Layer, Reader
+from ticdc_lakehouse.catalog import Reader
 from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold import state
 from ticdc_lakehouse.planning.published_state import Published
@@ -18,13 +19,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def lake(spark: SparkSession, lake_root: Path) -> FolderLake:
-    made = FolderLake(
-        spark=spark,
-        catalog="spark_catalog",
-        schemas={layer: f"bench_{layer}" for layer in Layer},
-        checkpoints=str(lake_root / "checkpoints"),
-        root=lake_root,
-    )
+    made = folder_lake(spark, lake_root, "bench_")
     made.register()
     return made
 

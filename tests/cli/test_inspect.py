@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 from pathlib import Path
@@ -15,6 +14,7 @@ from ticdc_codec.message import Message
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_local.cli import main
+from ticdc_testkit.recorded_streams import base64_text
 
 EXTENSION = {"enable-tidb-extension": True}
 
@@ -28,12 +28,8 @@ def watermark(protocol: str, commit_ts: int = 5) -> Message:
 CRAFT, CANAL, OPEN = (watermark(protocol) for protocol in ("craft", "canal_json", "open_protocol"))
 
 
-def text(data: bytes | None) -> str | None:
-    return None if data is None else base64.b64encode(data).decode()
-
-
 def line(message: Message) -> bytes:
-    return json.dumps({"key": text(message.key), "value": text(message.value), "partition": 0}).encode()
+    return json.dumps({"key": base64_text(message.key), "value": base64_text(message.value), "partition": 0}).encode()
 
 
 def printed(message: Message) -> bytes:
@@ -66,7 +62,7 @@ def test_inspect_finds_the_protocol_in_each_form_of_input(
 def test_a_key_beside_the_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "value").write_bytes(OPEN.value or b"")
     (tmp_path / "key").write_bytes(OPEN.key or b"")
-    for key in (f"@{tmp_path / 'key'}", str(text(OPEN.key))):
+    for key in (f"@{tmp_path / 'key'}", str(base64_text(OPEN.key))):
         assert main(["inspect", str(tmp_path / "value"), "--key", key]) == 0
     assert main(["inspect", str(tmp_path / "value")]) == 1
     assert "but its key is missing" in capsys.readouterr().out

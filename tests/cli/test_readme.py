@@ -59,8 +59,3 @@ def test_the_readme_is_read_in_five_minutes() -> None:
 def test_the_topic_that_is_inspected_is_the_one_that_was_generated() -> None:
     written = re.findall(r"generate .* --bootstrap-servers (\S+) --topic (\S+)", README)
     assert re.findall(r"kcat -b (\S+) -t (\S+)", README) == written
-
-
-def test_every_file_that_is_linked_is_there() -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (PROJECT / target).exists(), target

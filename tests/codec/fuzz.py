@@ -15,7 +15,6 @@ tests decode them all: after mending, ``why`` of the kept message becomes its ou
 from __future__ import annotations
 
 import argparse
-import base64
 import hashlib
 import json
 import re
@@ -34,6 +33,7 @@ from wires import WIRES, Pair, Wire, flat, spread
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Ddl, Event, Failure, RowChange
 from ticdc_codec.protocols import protocol_named
+from ticdc_testkit.recorded_streams import base64_bytes, base64_text
 
 FOLDER = Path(__file__).parent.parent / "data" / "fuzz"
 BATCH = 512
@@ -201,22 +201,18 @@ def kept(wire: Wire) -> dict[str, tuple[Pair, str]]:
     if not _file(wire).exists():
         return {}
     lines = map(json.loads, _file(wire).read_text().splitlines())
-    return {line["id"]: ((_bytes(line["key"]), _bytes(line["value"])), line["why"]) for line in lines}
+    return {line["id"]: ((base64_bytes(line["key"]), base64_bytes(line["value"])), line["why"]) for line in lines}
 
 
 def keep(wire: Wire, pair: Pair, why: str) -> str:
     """Add a message to those that are kept; its id."""
-    key, value = (None if part is None else base64.b64encode(part).decode() for part in pair)
+    key, value = map(base64_text, pair)
     name = hashlib.sha256(f"{key} {value}".encode()).hexdigest()[:8]
     if name not in kept(wire):
         FOLDER.mkdir(exist_ok=True)
         with _file(wire).open("a") as lines:
             lines.write(json.dumps({"id": name, "why": why[:200], "key": key, "value": value}) + "\n")
     return name
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else base64.b64decode(text)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from ticdc_codec.batch import DecoderContext
 from ticdc_codec.event import Column, Event
 from ticdc_local.cli.decode import canonical
+from ticdc_testkit.recorded_streams import base64_bytes
 
 FOLDER = Path(__file__).parent.parent / "data" / "vectors"
 
@@ -33,11 +34,11 @@ class Case:
 
     @property
     def values(self) -> list[bytes | None]:
-        return [_bytes(message["value"]) for message in self.content["messages"]]
+        return [base64_bytes(message["value"]) for message in self.content["messages"]]
 
     @property
     def keys(self) -> list[bytes | None]:
-        return [_bytes(message["key"]) for message in self.content["messages"]]
+        return [base64_bytes(message["key"]) for message in self.content["messages"]]
 
     @property
     def expect(self) -> list[dict[str, Any]]:
@@ -57,10 +58,6 @@ def header(file: str) -> dict[str, Any]:
     """A vector file's first line: its writer and its options."""
     with gzip.open(FOLDER / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
         return json.loads(next(lines))  # type: ignore[no-any-return]
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else base64.b64decode(text)
 
 
 def stored_of(case: Case) -> dict[str, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import random
@@ -21,6 +20,7 @@ from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_codec.recognition import Recognised
 from ticdc_lakehouse import inspect
+from ticdc_testkit.recorded_streams import base64_bytes
 
 PAGE = (Path(__file__).parents[2] / "docs" / "codec.md").read_text(encoding="utf-8")
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
@@ -43,11 +43,7 @@ def written(protocol: str, event: Event, **options: object) -> Message:
 def vectors(file: str) -> list[tuple[bytes | None, bytes | None]]:
     with gzip.open(VECTORS / f"{file}.jsonl.gz") as lines:
         messages = [message for line in [*lines][1:] for message in json.loads(line)["messages"]]
-    return [(binary(message["key"]), binary(message["value"])) for message in messages]
-
-
-def binary(text: str | None) -> bytes | None:
-    return None if text is None else base64.b64decode(text)
+    return [(base64_bytes(message["key"]), base64_bytes(message["value"])) for message in messages]
 
 
 def vector(file: str, number: int = 0) -> tuple[bytes | None, bytes | None]:

@@ -95,6 +95,11 @@ def ddl(commit_ts: int, query: str, database: str, table: str | None = None, kin
     )
 
 
+def alter(second: int, table: str, action: str) -> Ddl:
+    """An ALTER TABLE of the database ``shop``, so many seconds after the fixed time of ``at``."""
+    return ddl(at(second), f"ALTER TABLE `shop`.`{table}` {action}", "shop", table, "ALTER")
+
+
 def lake_in(spark: SparkSession, folder: Path, name: str) -> FolderLake:
     """A lake in a folder; schemas of its own keep it apart from the other lakes of the session."""
     schemas = {layer: f"{name}_{layer}" for layer in Layer}

@@ -23,12 +23,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from changefeed import lake_in
+
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, KafkaMessage, recorded_messages
 from ticdc_local.runner.dbutils import Secrets
@@ -139,14 +140,7 @@ def _log(folder: Path) -> str:
 def _mistakes(folder: Path, stream: RecordedStream, messages: list[KafkaMessage]) -> Iterator[str]:
     """What the lake has that is not right."""
     spark = local_session(folder)
-    # Schemas of its own: a test's session knows other lakes too.
-    lake = FolderLake(
-        spark=spark,
-        catalog="spark_catalog",
-        schemas={layer: f"{FEED}_{layer}" for layer in Layer},
-        checkpoints=str(folder / "checkpoints"),
-        root=folder,
-    )
+    lake = lake_in(spark, folder, FEED)
     lake.register()
     events_table.create_tables(lake, FEED)  # the views, which a session's catalog forgets
     opened = Run(lake=lake, feed=load_feed(folder / "feeds" / f"{FEED}.yml"), secret=Secrets().get)

@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
+from changefeed import lake_in
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import USER_METADATA
-from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold import views, windows
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
@@ -39,10 +39,7 @@ def published_lake(
     spark: SparkSession, folder: Path, config: GoldConfig, tables: Mapping[Table, Sequence[Texts]], tso: int
 ) -> Lake:
     """A lake with these rows at a watermark; a table to the MySQL texts of its rows."""
-    schemas = {layer: f"{config.feed}_{layer}" for layer in Layer}
-    lake = FolderLake(
-        spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints=str(folder / "checkpoints"), root=folder
-    )
+    lake = lake_in(spark, folder, config.feed)
     lake.register()
     create_feed_tables(lake, config.feed)
     windows.create_tables(lake)

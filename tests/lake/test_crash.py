@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import kill
 import pytest
-from changefeed import ID, Changefeed, Source, at, ddl
+from changefeed import ID, Changefeed, Source, at, ddl, lake_in
 from dumpling_export import write_metadata, write_table
 from pyspark.errors import StreamingQueryException
 
@@ -16,7 +16,6 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold import maintenance, state, table_execution, views, windows
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
@@ -260,7 +259,7 @@ def test_folders_of_tables_that_a_killed_run_was_creating_are_no_tables(
 
 
 def test_a_table_that_another_run_is_creating_is_left_alone(spark: SparkSession, lake_root: Path) -> None:
-    lake = FolderLake(spark=spark, catalog="spark_catalog", schemas={Layer.OPS: "ops"}, checkpoints="", root=lake_root)
+    lake = lake_in(spark, lake_root, "being_created")
     log = lake_root / Layer.OPS / "being_created" / "_delta_log"
     log.mkdir(parents=True)
     lake.register()

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import ID, Changefeed, Source, V, at, ddl
+from changefeed import ID, Changefeed, Source, V, alter, at, ddl
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
@@ -56,10 +56,6 @@ CREATE TABLE shop.parted (id BIGINT PRIMARY KEY, v VARCHAR(9)) PARTITION BY RANG
     (PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN (20));
 CREATE TABLE shop.hashed (id BIGINT PRIMARY KEY, v VARCHAR(9)) PARTITION BY HASH (id) PARTITIONS 4;
 CREATE TABLE shop.rekeyed (id BIGINT PRIMARY KEY NONCLUSTERED, v VARCHAR(9) NOT NULL, UNIQUE KEY (v));"""
-
-
-def alter(second: int, table: str, action: str) -> Ddl:
-    return ddl(at(second), f"ALTER TABLE `shop`.`{table}` {action}", "shop", table, "ALTER")
 
 
 def send_everywhere(feed: Changefeed, *ddls: Ddl) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import Changefeed, Source, as_on_databricks, at, ddl
+from changefeed import Changefeed, Source, as_on_databricks, at, ddl, lake_in
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold import live_table, state, state_tables, views, windows
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished, misnamed
 from ticdc_lakehouse.gold.naming import check_feed_name, naming, taken_names
@@ -38,8 +37,7 @@ def lake_name(lake: Lake, config: GoldConfig, table: TableName) -> str:
 
 @pytest.fixture
 def lake(spark: SparkSession, lake_root: Path) -> Lake:
-    schemas = {layer: f"{lake_root.parent.name}_{layer}".lower() for layer in Layer}
-    lake = FolderLake(spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints="", root=lake_root)
+    lake = lake_in(spark, lake_root, lake_root.parent.name.lower())
     lake.register()
     state_tables.create_tables(lake)
     return lake

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from changefeed import ID, Changefeed, Source, V, at, ddl
+from changefeed import ID, Changefeed, Source, V, alter, at, ddl
 from published_lake import published_lake
 
 from ticdc_codec.errors import ConfigError
@@ -80,10 +80,6 @@ def versions(feed: Changefeed, name: str) -> list[Version]:
         held = {row["id"]: tuple(row[c] for c in columns if c != "id") for row in rows.collect()}
         found.append(Version(operation=commit["operation"], tso=metadata["tso"], columns=columns, rows=held))
     return found
-
-
-def alter(second: int, table: str, action: str) -> Ddl:
-    return ddl(at(second), f"ALTER TABLE `shop`.`{table}` {action}", "shop", table, "ALTER")
 
 
 def rename(second: int, *pairs: tuple[str, str]) -> Ddl:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from bench.made import append
+from bench.generated_messages import append
 from bench.scans import files_read, last_execution
 from changefeed import Source, at, lake_in
 

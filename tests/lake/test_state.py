@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from changefeed import lake_in
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold import state, state_tables
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.state import COMPLETE_EVERY, commit_window, published
@@ -29,14 +29,9 @@ if TYPE_CHECKING:
 FEED = "shop"
 
 
-def lake_of(session: SparkSession, root: Path, name: str) -> Lake:
-    schemas = {layer: f"{name}_{layer}".lower() for layer in Layer}
-    return FolderLake(spark=session, catalog="spark_catalog", schemas=schemas, checkpoints="", root=root)
-
-
 @pytest.fixture
 def lake(spark: SparkSession, lake_root: Path) -> Lake:
-    lake = lake_of(spark, lake_root, lake_root.parent.name)
+    lake = lake_in(spark, lake_root, lake_root.parent.name.lower())
     lake.register()
     state_tables.create_tables(lake)
     return lake
@@ -177,7 +172,7 @@ def test_of_two_runs_at_once_exactly_one_publishes(lake: Lake) -> None:
 
 
 def test_a_lake_of_the_first_version_is_refused_with_the_way_out(spark: SparkSession, lake_root: Path) -> None:
-    lake = lake_of(spark, lake_root, f"{lake_root.parent.name}_old")
+    lake = lake_in(spark, lake_root, f"{lake_root.parent.name}_old".lower())
     lake.register()
     lake.create(Layer.OPS, WINDOWS, "feed STRING, tso BIGINT, tables ARRAY<STRING>", comment="of version 0.1")
     calls = (

@@ -12,13 +12,13 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
+from changefeed import lake_in
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import shortest_texts
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -177,8 +177,7 @@ def test_a_number_without_a_name_is_irregular(spark: SparkSession) -> None:
 
 @pytest.fixture
 def lake(spark: SparkSession, lake_root: Path) -> Iterator[Lake]:
-    schemas = {layer: f"stored_text_{layer}" for layer in Layer}
-    lake = FolderLake(spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints="", root=lake_root)
+    lake = lake_in(spark, lake_root, "stored_text")
     lake.register()
     yield lake
     lake.drop(Layer.LIVE, "t")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import re
@@ -17,7 +16,7 @@ from ticdc_codec.event import Bootstrap, Column, Ddl, Event, RowChange
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse.sql.text import quoted
-from ticdc_testkit.recorded_streams import RecordedStream, gzipped_lines
+from ticdc_testkit.recorded_streams import RecordedStream, base64_text, gzipped_lines
 from ticdc_testkit.respelled_streams import decoded_messages
 
 ENDINGS = (
@@ -102,7 +101,7 @@ def _messages(stream: RecordedStream, names: OddNames, events: dict[int, list[Ev
     options = sink_options(stream.protocol, {**stream.options, "time-zone": stream.time_zone})
     for number, line in enumerate(gzipped_lines(stream.messages)):
         for message in encode([*map(names.event, events[number])], options) if events[number] else []:
-            yield {**json.loads(line), "key": _text(message.key), "value": _text(message.value)}
+            yield {**json.loads(line), "key": base64_text(message.key), "value": base64_text(message.value)}
 
 
 def _pair(name: str) -> tuple[str, str]:
@@ -116,10 +115,6 @@ def _columns(columns: tuple[Column, ...]) -> tuple[Column, ...]:
 
 def _image(image: Any) -> Any:
     return image and {odd(column): value for column, value in image.items()}
-
-
-def _text(part: bytes | None) -> str | None:
-    return None if part is None else base64.b64encode(part).decode()
 
 
 def _write(path: Path, lines: Iterable[dict[str, Any]]) -> None:

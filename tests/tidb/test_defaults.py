@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).parents[1] / "ddl"))
 
 from known_defaults import DEFAULTS
 from random_defaults import RandomDefaults
-from tidb_server import TiDB, server, tidb
+from tidb_server import TiDB, server
 
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.schema.read import read_ddl
@@ -33,9 +33,8 @@ A_TABLE = 40
 
 
 @pytest.fixture(scope="module")
-def cursor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    assert PROGRAM is not None
-    with tidb(PROGRAM, tmp_path_factory.mktemp("tidb")) as running, _session(running) as connection:
+def cursor(database: TiDB) -> Iterator[Any]:
+    with _session(database) as connection:
         yield connection.cursor()
 
 

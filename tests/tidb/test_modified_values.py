@@ -18,7 +18,7 @@ sys.path.append(str(Path(__file__).parents[1] / "ddl"))
 
 from random_defaults import TYPES, RandomDefaults
 from test_defaults import PROGRAM, equal, shown_sql
-from tidb_server import tidb
+from tidb_server import TiDB
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, MysqlType
@@ -70,14 +70,12 @@ class Modified:
 
 
 @pytest.fixture(scope="module")
-def cursor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    assert PROGRAM is not None
-    with tidb(PROGRAM, tmp_path_factory.mktemp("tidb")) as running:
-        running.execute("CREATE DATABASE d")
-        connection = running.connect()
-        connection.select_db("d")
-        connection.decoders = {}
-        yield connection.cursor()
+def cursor(database: TiDB) -> Any:
+    database.execute("CREATE DATABASE d")
+    connection = database.connect()
+    connection.select_db("d")
+    connection.decoders = {}
+    return connection.cursor()
 
 
 def kind_of(definition: str) -> MysqlType:

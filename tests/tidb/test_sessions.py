@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,20 +12,13 @@ sys.path.append(str(Path(__file__).parents[1] / "planning"))
 
 from played_session import PROTOCOLS, differences
 from record_session import clear, session, write_session
-from tidb_server import TiDB, server, tidb
+from tidb_server import TiDB, server
 
 PROGRAM = server()
 pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="no tidb-server: `make verify-test` builds it, and needs Go"),
     pytest.mark.timeout(1800),
 ]
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TiDB]:
-    assert PROGRAM is not None
-    with tidb(PROGRAM, tmp_path_factory.mktemp("tidb")) as running:
-        yield running
 
 
 @pytest.mark.parametrize("number", range(3))

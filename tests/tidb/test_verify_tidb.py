@@ -16,7 +16,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1] / "lake"))
 
 from changefeed import ID, Changefeed, Source, V
-from tidb_server import TiDB, server, tidb
+from tidb_server import TiDB, server
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family, parse_type
@@ -38,13 +38,6 @@ if TYPE_CHECKING:
 PROGRAM = server()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no tidb-server: `make verify-test` builds it, and needs Go")
 STREAMS = Path(__file__).parents[1] / "data" / "streams"
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TiDB]:
-    assert PROGRAM is not None
-    with tidb(PROGRAM, tmp_path_factory.mktemp("tidb")) as running:
-        yield running
 
 
 def cell(kind: str, value: Any) -> str:
