@@ -58,7 +58,7 @@ class Round:
     messages: int
     row_changes: int
     tables: int
-    """Tables that were merged into."""
+    """Tables that were merged into, summed over the windows of the round, as in `Applied.merged`."""
     blocked: tuple[str, ...]
     """Tables that are blocked, as ``database.table``."""
     tso: int

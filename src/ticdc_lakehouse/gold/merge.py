@@ -183,8 +183,9 @@ def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
 
 
 def changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """Returns SQL of each change of a key: ``_ticdc_key``, commit_ts, image (NULL for a delete); in mode eventual also
-    ``_ticdc_exact`` and handle_only. An update that moved the key is two changes."""
+    """Returns SQL of each change of a key: ``_ticdc_key``, commit_ts, image (NULL for a delete); unless rows were read
+    from TiDB, also topic, partition, offset and index, and in mode eventual ``_ticdc_exact`` and handle_only. An update
+    that moved the key is two changes."""
     changes = _sent_changes_sql(lake, feed, rows, time_zone)
     if rows.whole_rows is None:
         return changes

@@ -7,8 +7,9 @@
     ops.topics         one row per topic and table of which the topic delivered a row change or DDL
     ops.overrides      what a person decided about a blocked table (`overrides`)
 
-All are append-only. A run writes the window's row last, so that the rows of a run that died are never read. Rows of
-``ops.topics`` count whoever wrote them: they say what Kafka has delivered, which stays true.
+All are append-only, except for what maintenance deletes. A run writes the window's row last, so that the rows of a run
+that died are never read. Rows of ``ops.topics`` count whoever wrote them: they say what Kafka has delivered, which
+stays true.
 """
 
 from __future__ import annotations

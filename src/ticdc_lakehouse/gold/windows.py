@@ -81,7 +81,7 @@ class Applied:
     """The published watermark; equal to ``from_tso`` if nothing new was complete."""
     row_changes: int
     merged: int
-    """Tables that were merged into, in each window of the run."""
+    """Tables that were merged into, summed over the run's windows: one that is in two counts twice."""
     blocked: dict[TableName, str]
     """Tables that are blocked, and why."""
     waiting_on: str | None
