@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import mariadb
 import pytest
+from changefeed import as_on_databricks
 from every_type import COLUMNS, DECLARED, VALUES, sql_value
 from published_lake import published_lake
 from pyspark import cloudpickle
@@ -19,6 +21,7 @@ from pyspark import cloudpickle
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.live_commits import Commits, restore
 from ticdc_lakehouse.gold.overrides import OverrideAction, override
 from ticdc_lakehouse.gold.state import commit_window, published
 from ticdc_lakehouse.ops.verify import repair as repair_module
@@ -275,6 +278,25 @@ def test_a_repair_that_died_is_put_back_by_the_next(
     assert after.version == before.version + 3, "MERGE, RESTORE, MERGE"
     shown = {row["n"]: row["v"] for row in verification.rows(Layer.GOLD, after.lake_name)}
     assert (shown["Name 3"], shown["Name 4"]) == ("v3", "of the second")
+    verification.fill()
+    assert verification.verify("shop.named", repair=True)["named"].result is Result.REPAIRED
+
+
+@pytest.mark.long
+def test_a_table_that_a_dead_repair_put_back_is_repaired_at_once(verification: Verification) -> None:
+    """On Databricks each attempt that fails then would postpone the next one by a day."""
+    before = verification.state.tables["shop", "named"]
+    with closing(Commits(lake=verification.lake, feed=CONFIG.feed, run="dead")) as commits:
+        lake = commits.at(TSO)
+        lake.spark.sql(f"DELETE FROM {lake.table(Layer.LIVE, before.lake_name)} WHERE n = 'Name 5'")
+        restore(lake, before.lake_name, before.version)
+    verification.execute("UPDATE shop.named SET v = 'other' WHERE n = 'Name 3'")
+    on_databricks = replace(verification, lake=as_on_databricks(verification.lake))
+    assert on_databricks.verify("shop.named", repair=True)["named"].result is Result.REPAIRED
+    after = verification.state.tables["shop", "named"]
+    assert after.version == before.version + 3, "DELETE, RESTORE, MERGE"
+    shown = {row["n"]: row["v"] for row in verification.rows(Layer.GOLD, after.lake_name)}
+    assert (shown["Name 3"], shown["Name 5"]) == ("other", "v5")
     verification.fill()
     assert verification.verify("shop.named", repair=True)["named"].result is Result.REPAIRED
 

@@ -33,7 +33,7 @@ def resume(run: GoldRun, plan: TablePlan, name: str, *, alone: bool) -> ResumePo
     state, feed = plan.state, run.config.feed
     assert state is not None
     newest, commits = commits_since(run.lake, name, state.version)
-    restored = [at for at, commit in enumerate(commits) if (commit.feed, commit.restored_to) == (feed, state.version)]
+    restored = [at for at, commit in enumerate(commits) if commit.puts_back(feed, state.version)]
     commits = commits[restored[-1] + 1 :] if restored else commits
     done = count_done_steps(plan, commits, feed) if alone and _merges_all_rows(run.config, plan) else None
     if done is None and commits:

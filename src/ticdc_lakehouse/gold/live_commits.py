@@ -86,6 +86,10 @@ class Commit:
         """True if it merged rows, rather than followed a DDL."""
         return self.operation == "MERGE"
 
+    def puts_back(self, feed: str, version: int) -> bool:
+        """True if a run of the feed put the table back to this version."""
+        return (self.feed, self.restored_to) == (feed, version)
+
 
 def commits_since(lake: Lake, name: str, version: int) -> tuple[int, list[Commit]]:
     """Returns the newest version of a live table, and its commits after ``version`` except upkeep, the oldest first."""

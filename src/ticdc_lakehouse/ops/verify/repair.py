@@ -77,7 +77,7 @@ def _begin(commits: Commits, work: Repair) -> int:
     """Returns the newest version of the live table, which has the rows of the published one then."""
     lake, state = commits.lake, work.state
     newest, unpublished = commits_since(lake, state.lake_name, state.version)
-    if not unpublished:
+    if not unpublished or unpublished[-1].puts_back(commits.feed, state.version):
         return newest
     if not is_abandoned(lake, unpublished[-1].timestamp):
         raise ConfigError(
