@@ -125,7 +125,7 @@ def _round(
 
 def _land(lake: FolderLake, broker: Broker, topic: str) -> None:
     options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": topic}
-    landing.land(lake, landing.KafkaSource(feed=FEED, kafka_options=options))
+    landing.land(lake, landing.KafkaSource(feed=FEED, kafka_options=options), last_used=lambda after: after)
 
 
 def _decode(lake: FolderLake) -> None:

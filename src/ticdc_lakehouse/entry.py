@@ -23,7 +23,7 @@ from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, t
 from ticdc_lakehouse.gold.maintenance import Maintained, maintain
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.overrides import OverrideAction, override
-from ticdc_lakehouse.gold.state import published, published_zone
+from ticdc_lakehouse.gold.state import published_batch, published_zone
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.gold.time_zones import check_time_zones, check_zone
 from ticdc_lakehouse.gold.windows import Applied, apply
@@ -93,21 +93,23 @@ class Run:
         )
         with self._exclusive(Layer.BRONZE), timed("bronze", "landed", feed=self.feed.name) as fields:
             check_feed_name(self.lake, self.feed.name)
-            last_used = -1
             if not has_landed(self.lake, self.feed.name):  # before: this run may fail, or never end
                 create_tables(self.lake, self.feed.name)
                 feed_views.show_landed_feeds(self.lake)
-                gold = published(self.lake, self.feed.name)
-                last_used = max(gold.batch, events_table.last_batch(self.lake, self.feed.name))
             landed = land(
                 self.lake,
                 source,
                 continuous=self.continuous,
                 max_offsets_per_trigger=self.max_offsets_per_trigger,
-                last_used=last_used,
+                last_used=self._last_used,
             )
             fields |= {"batches": landed.batches, "messages": landed.messages}
             return landed
+
+    def _last_used(self, after: int) -> int:
+        """Returns the newest bronze batch that silver or gold has; ``after`` if that is not above it."""
+        lake, feed = self.lake, self.feed.name
+        return max(published_batch(lake, feed, after), events_table.last_batch(lake, feed, after))
 
     def silver(self) -> Decoded:
         """Decodes what bronze has. Raises ConfigError if the protocol cannot be decoded continuously, and if the first

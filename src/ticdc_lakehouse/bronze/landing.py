@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -142,16 +142,17 @@ def land(
     lake: Lake,
     source: KafkaSource,
     *,
+    last_used: Callable[[int], int],
     continuous: bool = False,
     max_offsets_per_trigger: int | None = None,
-    last_used: int = -1,
 ) -> Landed:
     """Lands what Kafka has (``availableNow``), or continues until stopped (``continuous``). A new stream begins above
-    the batch ``last_used``, the last that silver or gold has: bronze's tables may be restored from an older copy.
+    those that silver or gold has: bronze's tables may be restored from an older copy. ``last_used`` returns the newest
+    of these batches, or the batch that it is given if they end with that or before; it is asked once a process.
 
     Raises OffsetGapError if Kafka deleted messages before they were read or has another topic of the name, ConfigError
-    if the brokers cannot be read, or a topic is no longer to be read, and StreamingQueryException for what goes wrong
-    in a batch, or for a second run.
+    if the brokers cannot be read, a topic is no longer to be read, or something was restored from an older copy, and
+    StreamingQueryException for what goes wrong in a batch, or for a second run.
     """
     create_tables(lake, source.feed)
     try:
@@ -162,7 +163,12 @@ def land(
 
 
 def _land(
-    lake: Lake, source: KafkaSource, last_used: int, *, continuous: bool, max_offsets_per_trigger: int | None
+    lake: Lake,
+    source: KafkaSource,
+    last_used: Callable[[int], int],
+    *,
+    continuous: bool,
+    max_offsets_per_trigger: int | None,
 ) -> Landed:
     checkpoint = _checkpoint(lake, source.feed)
     begun = stream_checkpoint.planned(checkpoint) is not None
@@ -171,7 +177,7 @@ def _land(
     check_topic_ids(lake.spark, source.feed, options, checkpoint)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
     first_batch = _first_batch(lake, source.feed, checkpoint, last_used)
-    _refuse_older(lake, source.feed, checkpoint, first_batch)
+    _refuse_older(lake, source.feed, checkpoint, first_batch, last_used)
     append = MicroBatches(
         messages_table=lake.table(Layer.BRONZE, messages_table(source.feed)),
         offsets_table=lake.table(Layer.BRONZE, offsets_table(source.feed)),
@@ -211,9 +217,9 @@ def kafka_options(
     return options
 
 
-def _first_batch(lake: Lake, feed: str, checkpoint: str, last_used: int) -> int:
+def _first_batch(lake: Lake, feed: str, checkpoint: str, last_used: Callable[[int], int]) -> int:
     """Returns the feed's number of the query's batch 0: numbers continue where an earlier query, of a lost checkpoint,
-    ended, and above ``last_used``. Gold would pass by what came in a batch of a number that it has seen.
+    ended, and above those of ``last_used``. Gold would pass by what came in a batch of a number that it has seen.
 
     Found once a query, and kept beside its checkpoint.
     """
@@ -224,14 +230,14 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str, last_used: int) -> int:
     row = offsets.agg(F.min(F.when(F.col("query") == F.lit(query), F.col("batch"))), F.max("batch") + 1).first()
     assert row is not None
     own, following = row
-    first = int(own) if own is not None else max(int(following or 0), last_used + 1)
+    first = int(own) if own is not None else max(int(following or 0), last_used(-1) + 1)
     stream_checkpoint.write_beside(checkpoint, file.name, str(first))
     return first
 
 
-def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> None:
-    """Raises ConfigError if bronze has batches that its checkpoint does not know, or lacks one that is committed
-    there."""
+def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int, last_used: Callable[[int], int]) -> None:
+    """Raises ConfigError if bronze has batches that its checkpoint does not know, or lacks one that is committed there,
+    or if neither has one that silver or gold has."""
 
     def batch_after(_query: str, last: int) -> int | None:
         committed = stream_checkpoint.next_batch(checkpoint) - 1  # asked first: another run may append meanwhile
@@ -241,10 +247,12 @@ def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> N
             for name, first in since.items()
         )
         [row] = lake.rows(f"SELECT max(batch) AS batch FROM ({' UNION ALL '.join(batches)})")
-        if row["batch"] is not None:
-            return int(row["batch"]) - first_batch
-        _refuse_older_tables(feed, checkpoint, committed, first_batch)
-        return None
+        newest = None if row["batch"] is None else int(row["batch"]) - first_batch
+        if newest is None:
+            _refuse_older_tables(feed, checkpoint, committed, first_batch)
+        if newest is None or newest <= last:
+            _refuse_both_older(feed, checkpoint, first_batch, last_used(first_batch + last))
+        return newest
 
     way_out = "bronze continues where its tables end"
     stream_checkpoint.refuse_older(f"feed {feed}: bronze", checkpoint, batch_after, way_out)
@@ -258,6 +266,20 @@ def _refuse_older_tables(feed: str, checkpoint: str, committed: int, first_batch
             f"feed {feed}: bronze lacks batch {first_batch + committed}, with which its checkpoint {checkpoint} ends: "
             "its tables were restored from an older copy, and what came since would be missing. Delete that folder and "
             f"silver_{feed} beside it: bronze continues where its tables end, and silver decodes anew what bronze keeps"
+        )
+
+
+def _refuse_both_older(feed: str, checkpoint: str, first_batch: int, used: int) -> None:
+    """Raises ConfigError if silver or gold has the batch ``used``, and the checkpoint ends before it: new batches would
+    have numbers that they have seen."""
+    newest = stream_checkpoint.planned(checkpoint)  # another run may have planned it meanwhile
+    last = first_batch + (-1 if newest is None else newest)
+    if used > last:
+        raise ConfigError(
+            f"feed {feed}: bronze and its checkpoint {checkpoint} end with batch {last}, silver or gold has batch "
+            f"{used}: both were restored from an older copy, and gold would pass by what comes now. Delete that folder "
+            f"and silver_{feed} beside it: bronze continues where its tables end, with batch {used + 1}, and silver "
+            "decodes anew what bronze keeps"
         )
 
 

@@ -69,6 +69,15 @@ def published(lake: Reader, feed: str, at: int | None = None) -> Published:
     return Published() if number is None else published_in(lake, feed, number)
 
 
+def published_batch(lake: Reader, feed: str, after: int) -> int:
+    """Returns the newest bronze batch that gold of a feed has looked at; ``after`` if that is not above it."""
+    if not lake.exists(Layer.OPS, WINDOWS):
+        return after
+    check_format(lake)
+    [row] = values_of(lake, WINDOWS, feed, f"batch > {after}", "max(batch) AS batch")
+    return after if row["batch"] is None else int(row["batch"])
+
+
 def published_zone(lake: Reader, feed: str) -> str | None:
     """Returns the ``time_zone`` with which a feed was published; None if it was not, or the lake does not say."""
     if not lake.exists(Layer.OPS, WINDOWS) or "time_zone" not in lake.columns(Layer.OPS, WINDOWS):

@@ -77,12 +77,12 @@ def exists(lake: Reader, feed: str) -> bool:
     return lake.exists(Layer.SILVER, table_name(feed))
 
 
-def last_batch(lake: Lake, feed: str) -> int:
-    """Returns the newest bronze batch of which silver has an event; -1 if there is none."""
+def last_batch(lake: Lake, feed: str, after: int) -> int:
+    """Returns the newest bronze batch of which silver has an event; ``after`` if that is not above it."""
     if not exists(lake, feed):
-        return -1
-    [row] = lake.rows(f"SELECT max(batch) AS batch FROM {full_name(lake, feed)}")
-    return -1 if row["batch"] is None else int(row["batch"])
+        return after
+    [row] = lake.rows(f"SELECT max(batch) AS batch FROM {full_name(lake, feed)} WHERE batch > {after}")
+    return after if row["batch"] is None else int(row["batch"])
 
 
 def events(lake: Lake, feed: str) -> DataFrame:
