@@ -16,7 +16,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import maintenance, state, table_execution, views, windows
+from ticdc_lakehouse.gold import irregular, maintenance, state, table_execution, views, windows
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
 from ticdc_lakehouse.gold.time_travel import as_of
@@ -84,6 +84,12 @@ def with_second_window(spark: SparkSession, broker: Broker, folder: Path) -> Cha
 
 def expected(second: int) -> dict[int, tuple[str]]:
     return {1: (str(second),)} | {10 + s: ("x",) for s in range(1, second + 1)}
+
+
+def forget_views(feed: Changefeed) -> None:
+    """As a new session of a laptop begins."""
+    views.mark_stale(feed.lake, feed.name)
+    views.drop(feed.lake, {state.lake_name for state in feed.state.tables.values()})
 
 
 def check(feed: Changefeed, second: int) -> None:
@@ -392,8 +398,11 @@ def test_an_older_copy_of_silvers_checkpoint_is_refused(spark: SparkSession, bro
 
 
 @pytest.mark.long
-def test_an_older_copy_of_a_live_table_is_refused(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
-    """It lacks the changes of its published version, and later ones would be merged into it all the same."""
+def test_an_older_copy_of_a_live_table_is_refused(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lacks the changes of its published version, and later ones would be merged into it all the same. A new session
+    of a laptop, which has no views yet, says so, too, and loads the table."""
     feed = with_second_window(spark, broker, tmp_path / "lake")
     folder, older = feed.folder / Layer.LIVE / feed.shown_name("a"), tmp_path / "older copy of the table"
     shutil.copytree(folder, older)
@@ -403,12 +412,18 @@ def test_an_older_copy_of_a_live_table_is_refused(spark: SparkSession, broker: B
     feed.lake.refresh()
     write(feed, 3)
     feed.load()
-    for _ in range(2):
+    for begin in (lambda: None, lambda: forget_views(feed), lambda: None):
+        begin()
         with pytest.raises(ConfigError, match=r"_shop_a` is at version \d+, and has been at \d+: it was restored"):
             feed.apply()
     write_metadata(tmp_path / "export", at(2))
     create = "CREATE TABLE `a` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))"
     rows = [(key, text) for key, (text,) in expected(2).items()]
     write_table(tmp_path / "export", "shop.a", create, ("id", "v"), rows)
+    forget_views(feed)
+    counted: list[set[str]] = []
+    monkeypatch.setattr(irregular, "create_view", lambda *given: counted.append({each.table for each, _ in given[2]}))
     feed.run.load(str(tmp_path / "export"))
+    assert counted == [{"b"}, {"a", "b"}], "the loaded table is not left out of the view of irregular values"
+    assert views.are_current(feed.lake, feed.run.gold_config, feed.state.tables)
     check(feed, 3)

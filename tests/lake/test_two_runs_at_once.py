@@ -98,10 +98,10 @@ def test_views_that_another_run_moved_on_are_not_put_back(feed: Changefeed, monk
     feed.load()
     show = views.show
 
-    def beside_another(*arguments: Any) -> None:
+    def beside_another(*arguments: Any, **named: Any) -> None:
         monkeypatch.setattr(views, "show", show)
         windows.apply(feed.lake, feed.run.gold_config)
-        show(*arguments)
+        show(*arguments, **named)
 
     views.mark_stale(feed.lake, feed.name)
     monkeypatch.setattr(views, "show", beside_another)

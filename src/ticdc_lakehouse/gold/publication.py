@@ -12,7 +12,7 @@ from ticdc_lakehouse.gold.apply_plan import TableOutcome
 from ticdc_lakehouse.gold.live_table import live_name, live_names
 from ticdc_lakehouse.log import log
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.schema.definition import Table
 
 _VIEWS_AT_ONCE = 4
@@ -45,7 +45,7 @@ def publish(
     with ThreadPoolExecutor(_VIEWS_AT_ONCE) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     views.update_comments(lake, config, {*renames.values(), *_moved(before, shown)}, tables)
-    if before.number == 0 or _counts_change(config, before, kept):
+    if before.number == 0 or _counts_change(config, before, kept) or _has_loaded(new_definitions):
         irregular.create_view(lake, config, _defined(kept))
     views.drop(lake, gone)
     if changes:
@@ -98,6 +98,11 @@ def _counts_change(config: GoldConfig, before: Published, kept: Iterable[TableOu
     ]
     current = _defined(after[name] for name in changed)
     return sorted(irregular.counted(config, former)) != sorted(irregular.counted(config, current))
+
+
+def _has_loaded(new_definitions: Iterable[Definition]) -> bool:
+    """True if tables of an export were loaded, which the view of irregular values may lack (`views.show`)."""
+    return any(definition.origin is Origin.EXPORT for definition in new_definitions)
 
 
 def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: TableOutcome) -> None:

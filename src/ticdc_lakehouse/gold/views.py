@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from pyspark.errors import AnalysisException
+
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import VERSION, Lake, Layer
 from ticdc_lakehouse.gold import irregular, live_table
@@ -151,20 +153,25 @@ def _free_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def are_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> bool:
-    """True if all views of a feed show its published state, as its file wants them; False after a run died on them,
-    after ``gold.views``, ``gold.on_irregular`` or the version of this package changed, and in a new session of a
-    laptop, which knows no views."""
+def are_current(
+    lake: Lake, config: GoldConfig, tables: Iterable[TableName], *, replaced: Collection[TableName] = ()
+) -> bool:
+    """True if all views of a feed show its published state, as its file wants them, or all except those of tables that
+    are about to be ``replaced``; False after a run died on them, after ``gold.views``, ``gold.on_irregular`` or the
+    version of this package changed, and in a new session of a laptop, which knows no views."""
     if not lake.exists(Layer.OPS, _marker_view(config.feed)):
         return False
     row = lake.spark.table(lake.table(Layer.OPS, _marker_view(config.feed))).first()
-    return row is not None and row[0] == _view_settings(config, tables)
+    return row is not None and row[0] in (_view_settings(config, tables, ()), _view_settings(config, tables, replaced))
 
 
-def finish_publishing(lake: Lake, config: GoldConfig, current: Published) -> None:
-    """Brings views and the names of live tables to the published state ``current``, after a run that died on them."""
-    if current.number and not are_current(lake, config, current.tables):
-        refresh(lake, config)
+def finish_publishing(
+    lake: Lake, config: GoldConfig, current: Published, *, replaced: Collection[TableName] = ()
+) -> None:
+    """Brings views and the names of live tables to the published state ``current``, after a run that died on them;
+    without the views of tables that are about to be ``replaced``."""
+    if current.number and not are_current(lake, config, current.tables, replaced=replaced):
+        refresh(lake, config, replaced=replaced)
 
 
 def mark_stale(lake: Lake, feed: str) -> None:
@@ -180,18 +187,22 @@ def refresh_session(lake: Lake, feed: str) -> None:
         mark_stale(lake, feed)
 
 
-def mark_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> None:
-    """Records that all views show the published state of these tables."""
+def mark_current(
+    lake: Lake, config: GoldConfig, tables: Iterable[TableName], *, replaced: Collection[TableName] = ()
+) -> None:
+    """Records that all views show the published state of these tables, or all except those that are ``replaced``."""
     comment = f"Is there while all views of changefeed {config.feed} show its published watermark"
     views = "views COMMENT 'version that made them, gold.views of its file, and the tables that show dates as texts'"
-    query = f"SELECT {literal(_view_settings(config, tables))}"
+    query = f"SELECT {literal(_view_settings(config, tables, replaced))}"
     lake.view(Layer.OPS, _marker_view(config.feed), views, query, comment=comment)
 
 
-def _view_settings(config: GoldConfig, tables: Iterable[TableName]) -> str:
-    """Returns what the views depend on: settings of the feed's file, and the version of this package."""
+def _view_settings(config: GoldConfig, tables: Iterable[TableName], replaced: Iterable[TableName]) -> str:
+    """Returns what the views depend on: settings of the feed's file, and the version of this package; and which of them
+    are not made."""
     as_text = (".".join(name) for name in tables if config.policy(*name).on_irregular is OnIrregular.TEXT)
-    return " ".join([VERSION, config.views.value, *sorted(as_text)])
+    without = (f"without {name}" for name in replaced)
+    return " ".join([VERSION, config.views.value, *sorted(as_text), *sorted(without)])
 
 
 def _marker_view(feed: str) -> str:
@@ -203,14 +214,15 @@ def is_marker_view(name: str) -> bool:
     return name.endswith(_MARKER)
 
 
-def refresh(lake: Lake, config: GoldConfig) -> None:
+def refresh(lake: Lake, config: GoldConfig, *, replaced: Collection[TableName] = ()) -> None:
     """Makes live tables have the names, and views show the versions, that are published: in a new session, or after a
-    run that died. Does so again where another run publishes meanwhile, whose views would be put back."""
+    run that died. Does so again where another run publishes meanwhile, whose views would be put back. Leaves out the
+    views of tables that are about to be ``replaced``."""
     shown = -1
     while (current := published(lake, config.feed)).number != shown:
         current, renamed = _restore_names(lake, config, current)
         if not renamed:
-            show(lake, config, current)
+            show(lake, config, current, replaced=replaced)
         shown = current.number
 
 
@@ -289,21 +301,32 @@ def _with_rows(current: Published) -> list[tuple[Table, TableState]]:
     ]
 
 
-def show(lake: Lake, config: GoldConfig, current: Published) -> None:
-    """Makes views show what is published, in the mode in which it was, whatever the feed's file says since. Live tables
-    must have their published names (`live_table.has_published_names`)."""
+def show(lake: Lake, config: GoldConfig, current: Published, *, replaced: Collection[TableName] = ()) -> None:
+    """Makes views show what is published, in the mode in which it was, whatever the feed's file says since; without
+    those of tables that are about to be ``replaced``. Live tables must have their published names
+    (`live_table.has_published_names`).
+
+    Raises ConfigError for a live table that was restored from an older copy."""
     config = replace(config, mode=current.mode)
     lake.make_schemas(state.lake_name for state in current.tables.values())
-    shown = _with_rows(current)
+    shown = [(table, state) for table, state in _with_rows(current) if table.name not in replaced]
     for table, state in shown:
-        gold_view(lake, config, table, state)
-        silver_view(lake, config, state.lake_name, table)
+        _show_table(lake, config, table, state)
     irregular.create_view(lake, config, shown)
     ever = names_ever(lake, config.feed)
     drop(lake, ever - {state.lake_name for state in current.tables.values()})
     if config.views is Views.NONE:
         drop(lake, ever, layers=(Layer.GOLD,))
-    mark_current(lake, config, current.tables)
+    mark_current(lake, config, current.tables, replaced=replaced)
+
+
+def _show_table(lake: Lake, config: GoldConfig, table: Table, state: TableState) -> None:
+    try:
+        gold_view(lake, config, table, state)
+    except AnalysisException:
+        lake.commits(lake.table(Layer.LIVE, state.lake_name), state.version)  # says so if it lacks the version
+        raise
+    silver_view(lake, config, state.lake_name, table)
 
 
 def drop(lake: Lake, names: Collection[str], *, layers: Collection[Layer] = (Layer.GOLD, Layer.SILVER)) -> None:

@@ -140,7 +140,7 @@ def _apply_window(
     restart: Restart = _NO_RESTART,
 ) -> tuple[Applied, bool]:
     """Applies one window. Returns also whether another one may be complete then (`Completeness.may_advance`)."""
-    start = _begin_window(lake, config, known, until_tso)
+    start = _begin_window(lake, config, known, until_tso, restart)
     if not start.can_publish:
         return _nothing_applied(config, start, restart), False
     planning_input = _planning_input(lake, config, start, restart)
@@ -165,14 +165,16 @@ def _plan(lake: Lake, inputs: PlanningInput) -> WindowPlan:
         return plan_tables(replace(inputs, naming=names))
 
 
-def _begin_window(lake: Lake, config: GoldConfig, known: Published | None, until_tso: int | None) -> _WindowStart:
+def _begin_window(
+    lake: Lake, config: GoldConfig, known: Published | None, until_tso: int | None, restart: Restart
+) -> _WindowStart:
     """Reads what is published and how far the feed is complete; finishes what a run that died has published."""
     if known is None:
         create_tables(lake)
     before, complete = _state_and_completeness(lake, config, known or Published(), until_tso)
     if known is not None and before is not known:
         views.refresh_session(lake, config.feed)
-    views.finish_publishing(lake, config, before)
+    views.finish_publishing(lake, config, before, replaced=restart.tables)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     return _WindowStart(before=before, undisturbed=before is known, completeness=complete, tso=tso)
 

@@ -88,7 +88,7 @@ def load(
     windows.create_tables(lake)
     before = published(lake, config.feed)
     # Before the export's live tables are made: it drops those that were never published.
-    views.finish_publishing(lake, config, before)
+    views.finish_publishing(lake, config, before, replaced=tables)
     with closing(Commits(lake=lake, feed=config.feed, run=str(uuid4()))) as commits:
         loader = ExportLoader(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
         definitions = loader.definitions(tables, before)
