@@ -39,7 +39,6 @@ OBSERVING = {
 STARTED_BY_A_JOB = {"ticdc_feed"}
 STARTED_BY_PEOPLE = {"ticdc_ops", "ticdc_selftest"}
 TRIGGERED = TASKS.keys() - STARTED_BY_A_JOB - STARTED_BY_PEOPLE
-FEEDS = ["shop_craft", "shop_canal", "shop_open", "shop_simple", "shop_debezium"]
 
 
 def jobs(bundle: Bundle) -> list[Resource]:

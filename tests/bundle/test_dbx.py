@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from ticdc_local.runner.dbx import FILE, deployment_text
 from ticdc_local.runner.graph import read_job
 
 ROOT = Path(__file__).parents[2]
-FEEDS = ["shop_craft", "shop_canal", "shop_open", "shop_simple", "shop_debezium"]
 UNUSED = dict.fromkeys(("service_principal", "analysts", "operators", "warehouse_id"), "x")
+FEEDS = json.loads(read_job(load_bundle(ROOT, "prod", UNUSED), "ticdc_lake").parameters["feeds"])
 
 
 def workflows(**variables: Any) -> dict[str, Any]:

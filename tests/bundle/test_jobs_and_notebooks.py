@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from bundle_files import (
-    FEEDS,
     GIVEN,
     MAIN,
     ROOT,
@@ -216,9 +215,11 @@ def test_the_laptop_sets_only_declared_parameters(bundle: Bundle, tmp_path: Path
         assert own <= read_job(bundle, resource.key).parameters.keys()
 
 
-def test_the_default_feeds_are_a_list_of_names(bundle: Bundle) -> None:
+def test_the_feeds_of_a_deployment_are_a_list_of_names_that_have_files(bundle: Bundle) -> None:
     for key in TRIGGERED:
-        assert json.loads(read_job(bundle, key).parameters["feeds"]) == FEEDS
+        feeds = json.loads(read_job(bundle, key).parameters["feeds"])
+        assert feeds
+        assert [name for name in feeds if not (ROOT / "resources" / "feeds" / f"{name}.yml").is_file()] == []
 
 
 def widgets(path: Path) -> dict[str, str]:
