@@ -290,7 +290,7 @@ def test_the_command_that_finishes_what_a_run_left_is_for_the_same_place(
     monkeypatch.setattr(sql, "published_feeds", lambda _: ["crm"])
     monkeypatch.setattr(sql, "published", lambda *_: SimpleNamespace(tables={}))
     monkeypatch.setattr(sql, "has_published_names", lambda *_: False)
-    for module in (sql.status, sql.events_table):
+    for module in (sql.feed_views, sql.events_table):
         monkeypatch.setattr(module, "create_views", lambda *_: None)
     lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
     sql.refresh_views(argparse.Namespace(project=Path(), lake=Path("else where")), lake)
@@ -307,7 +307,7 @@ def test_a_feed_whose_file_is_wrong_keeps_no_other_from_being_shown(
     monkeypatch.setattr(sql, "published", lambda *_: SimpleNamespace(tables={}))
     for module in (sql, project):
         monkeypatch.setattr(module, "feed_files", lambda _: {feed: tmp_path / f"{feed}.yml" for feed in ("crm", "hr")})
-    for module in (sql.status, sql.events_table):
+    for module in (sql.feed_views, sql.events_table):
         monkeypatch.setattr(module, "create_views", lambda *_: None)
     shown = []
     monkeypatch.setattr(sql.views, "show", lambda _lake, config, _now: shown.append(config.feed))
