@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import timedelta
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from ticdc_codec.event import Ddl
     from ticdc_lakehouse.planning.planning_input import GoldConfig
+    from ticdc_lakehouse.schema.definition import Table
     from ticdc_local.broker import Broker
 
 pytestmark = pytest.mark.long
@@ -263,6 +266,72 @@ def test_tables_that_got_their_published_names_during_a_search_are_not_renamed(
     monkeypatch.setattr(views, "newest", beside_gold)
     maintenance.maintain(as_on_databricks(feed.lake), feed.run.gold_config)
     check_names(feed, table, rows)
+
+
+@pytest.mark.parametrize("is_truncated", [True, False])
+def test_a_search_for_wrong_names_ends_though_gold_publishes_during_each(
+    feed: Changefeed, monkeypatch: pytest.MonkeyPatch, is_truncated: bool
+) -> None:
+    """A staging table is truncated in each interval; or a dead `load` left a table, which goes after a day."""
+    feed.apply()
+    lake, config = as_on_databricks(feed.lake), feed.run.gold_config
+    tables, seconds = Lake.tables, count(3, 2)
+    left = f"{feed.name}_shop_left__data_5"
+    live_table.create_live_table(
+        feed.lake,
+        left,
+        feed.state.definitions[feed.state.tables["shop", "a"].stable_id].table,
+        stable_id=left,
+        config=config,
+    )
+    monkeypatch.setattr(live_table, "_ABANDONED_AFTER", timedelta())
+    searches = 0
+
+    def beside_gold(*arguments: Any) -> list[str]:
+        nonlocal searches
+        searches += 1
+        assert searches < 5, "it searches for ever"
+        second = next(seconds)
+        if is_truncated:
+            feed.send(0, ddl(at(second), "TRUNCATE TABLE `shop`.`a`", "shop", "a", "TRUNCATE"))
+        feed.send(0, A.insert(at(second + 1), second, "new"))
+        feed.resolve(at(second + 1))
+        feed.load()
+        with monkeypatch.context() as patch:
+            patch.setattr(Lake, "tables", tables)
+            windows.apply(feed.lake, config)
+        return tables(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "tables", beside_gold)
+        views.restore_names(lake, config)
+    assert searches == 1
+    assert not feed.lake.exists(Layer.LIVE, left)
+    check_names(feed, "a", {3: ("new",)} if is_truncated else {1: ("first",), 3: ("new",)})
+
+
+def test_views_are_made_once_though_gold_publishes_meanwhile(
+    maintained: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of hundreds of tables take longer than gold's interval: only those that gold changed are made again."""
+    feed, config, made = maintained, maintained.run.gold_config, list[str]()
+    gold_view, seconds = views.gold_view, iter((7, 9))
+
+    def beside_gold(lake: Lake, config: GoldConfig, table: Table, *others: Any, **named: Any) -> None:
+        made.append(table.table)
+        if (second := next(seconds, None)) is not None:
+            feed.send(0, A.update(at(second), (1, ""), (1, f"at {second}")))
+            feed.resolve(at(second))
+            feed.load()
+            with monkeypatch.context() as patch:
+                patch.setattr(views, "gold_view", gold_view)
+                windows.apply(feed.lake, config)
+        gold_view(lake, config, table, *others, **named)
+
+    monkeypatch.setattr(views, "gold_view", beside_gold)
+    publish_nothing_new(as_on_databricks(feed.lake), config)
+    assert (sorted(made[:2]), made[2:]) == (["a", "b"], ["a"])
+    assert (feed.state.tso, feed.rows("a"), feed.rows("b")) == (at(9), {1: ("at 9",)}, {1: ("quiet",)})
 
 
 def test_what_another_run_has_staged_stays_for_a_day(feed: Changefeed, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import VERSION, Lake, Layer
 from ticdc_lakehouse.gold import irregular, live_table
-from ticdc_lakehouse.gold.live_table import is_left_over, live_names, misnamed, published_name
+from ticdc_lakehouse.gold.live_table import id_of, is_left_over, live_names, misnamed, published_name
 from ticdc_lakehouse.gold.misread_values import view_image_sql
 from ticdc_lakehouse.gold.own_columns import DELETED, OWN_COLUMNS
 from ticdc_lakehouse.gold.state import names_ever, newest, published, published_ids
@@ -216,48 +216,69 @@ def is_marker_view(name: str) -> bool:
 
 def refresh(lake: Lake, config: GoldConfig, *, replaced: Collection[TableName] = ()) -> None:
     """Makes live tables have the names, and views show the versions, that are published: in a new session, or after a
-    run that died. Does so again where another run publishes meanwhile, whose views would be put back. Leaves out the
-    views of tables that are about to be ``replaced``."""
-    shown = -1
-    while (current := published(lake, config.feed)).number != shown:
-        current, renamed = _restore_names(lake, config, current)
-        if not renamed:
-            show(lake, config, current, replaced=replaced)
-        shown = current.number
+    run that died. Leaves out the views of tables that are about to be ``replaced``."""
+    current, renamed = _restore_names(lake, config, published(lake, config.feed))
+    if not renamed:
+        show(lake, config, current, replaced=replaced)
+    _show_later(lake, config, current)
+
+
+def _show_later(lake: Lake, config: GoldConfig, shown: Published) -> Published:
+    """Shows what another run has published since ``shown``, whose views may have been put back meanwhile: of these
+    tables alone, since that run may publish again sooner than all views are made. Returns the newest published state.
+    """
+    while (later := newest(lake, config.feed, shown)).number != shown.number:
+        config = replace(config, mode=later.mode)
+        tables = [each for each in _with_rows(later) if _looks(later, each) != _looks(shown, each)]
+        in_place = [(table, state) for table, state in tables if id_of(lake, state.lake_name) == state.stable_id]
+        for table, state in in_place:
+            _show_table(lake, config, table, state)
+        irregular.create_view(lake, config, _with_rows(later))
+        drop(lake, _view_names(shown) - _view_names(later))
+        if len(in_place) < len(tables):  # that run is about to rename them, and shows them then; or it has died
+            mark_stale(lake, config.feed)
+        shown = later
+    return shown
+
+
+def _looks(published_state: Published, shown: tuple[Table, TableState]) -> tuple[object, ...] | None:
+    """Returns what the views of a table with this name depend on in a published state; None if it has none."""
+    state = published_state.tables.get(shown[0].name)
+    if state is None:
+        return None
+    definition = published_state.definitions.get(state.stable_id)
+    return state.lake_name, state.stable_id, state.version, state.stop, definition
+
+
+def _view_names(published_state: Published) -> set[str]:
+    return {state.lake_name for state in published_state.tables.values()} - {""}
 
 
 def restore_names(lake: Lake, config: GoldConfig) -> Published:
     """Renames live tables to their published names, after a run that died between publishing and renaming; then the
     views are shown again, too. Returns the published state that the names are of."""
     current, renamed = _restore_names(lake, config, published(lake, config.feed))
-    if renamed and (later := newest(lake, config.feed, current)).number != current.number:
-        refresh(lake, config)  # else views that another run renewed meanwhile stay put back
-        return later
-    return current
+    return _show_later(lake, config, current) if renamed else current
 
 
 def _restore_names(lake: Lake, config: GoldConfig, current: Published) -> tuple[Published, bool]:
     """Renames live tables to their published names, and drops what dead runs left unpublished. The published state is
     the one that is the newest after the search: ``current``, or what another run published meanwhile, which renames
     tables itself. Returns that state, and True if any table had another name."""
-    renames, unpublished = _misnamed(lake, config, current)
-    while (renames or unpublished) and (later := newest(lake, config.feed, current)).number != current.number:
-        current = later
-        renames, unpublished = _misnamed(lake, config, current)
-    known = published_ids(lake, config.feed) if unpublished else frozenset()
-    for name in unpublished:  # a run at work may have made it anew, or renamed another to it, during the search
-        if is_left_over(lake, config.feed, name, known, renames.values()):
-            lake.drop(Layer.LIVE, name)
+    feed = config.feed
+    found, unpublished = misnamed(lake, feed, live_names(current.tables.values()), published_ids(lake, feed))
+    if found or unpublished:  # not searched again: the next window may be published sooner than a search ends
+        current = newest(lake, feed, current)
     names = live_names(current.tables.values())
     # The run that published the state may be alive, and may have renamed them by now.
-    renames = {old: new for old, new in renames.items() if published_name(lake, config.feed, old, names) == new}
+    renames = {old: new for old in found if (new := published_name(lake, feed, old, names)) not in (None, old)}
+    known = published_ids(lake, feed) if unpublished else frozenset()
+    for name in unpublished:  # a run at work may have made it anew, or renamed another to it, during the search
+        if is_left_over(lake, feed, name, known, renames.values()):
+            lake.drop(Layer.LIVE, name)
     if renames:
         _rename(lake, replace(config, mode=current.mode), current, renames)
     return current, bool(renames)
-
-
-def _misnamed(lake: Lake, config: GoldConfig, current: Published) -> tuple[dict[str, str], tuple[str, ...]]:
-    return misnamed(lake, config.feed, live_names(current.tables.values()), published_ids(lake, config.feed))
 
 
 def _rename(lake: Lake, config: GoldConfig, current: Published, renames: Mapping[str, str]) -> None:
