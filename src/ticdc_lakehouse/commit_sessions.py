@@ -24,20 +24,18 @@ _COPIED: WeakKeyDictionary[SparkSession, Mapping[str, str]] = WeakKeyDictionary(
 _LOCK = Lock()
 
 
+def threads(lake: Lake, wanted: int) -> int:
+    """Returns how many threads may commit at the same time, ``wanted`` at most. Through Spark Connect it is one: the
+    lake's session is the only one there, as Databricks' client cannot clone it (`cloneSession` of databricks-connect 18
+    and 19)."""
+    return 1 if is_connect(lake.spark) else wanted
+
+
 def committing(lake: Lake, metadata: str, settings: Mapping[str, str]) -> Lake:
     """Returns a lake in a session of its own with these ``settings``, whose commits carry ``metadata`` as
     ``userMetadata`` in the tables' histories: threads that commit different metadata share no setting. ``release``
-    takes it back."""
-    with _LOCK:
-        free = _FREE.setdefault(lake.spark, [])
-        session = free.pop() if free else _another_session(lake.spark)
-        copied = _COPIED.get(session)
-        _COPIED[session] = settings
-    if copied is None:
-        copied = session.conf.getAll
-    for name, value in settings.items():
-        if copied.get(name) != value and session.conf.isModifiable(name):
-            set_if_allowed(session, name, value)
+    takes it back. Through Spark Connect it is the lake's own session (`threads`)."""
+    session = lake.spark if is_connect(lake.spark) else _another_session(lake.spark, settings)
     session.conf.set(USER_METADATA, metadata)
     return replace(lake, spark=session)
 
@@ -45,6 +43,9 @@ def committing(lake: Lake, metadata: str, settings: Mapping[str, str]) -> Lake:
 def release(lake: Lake, own: Lake) -> None:
     """Takes back the session of ``own``, which ``committing`` made from ``lake``, once nothing uses it. Delta remembers
     tables with the sessions that read them, so a session for each window would fill the heap."""
+    if own.spark is lake.spark:
+        lake.spark.conf.unset(USER_METADATA)
+        return
     with _LOCK:
         _FREE.setdefault(lake.spark, []).append(own.spark)
 
@@ -61,6 +62,16 @@ def committed(spark: SparkSession, commit: Callable[[], object]) -> int | None:
     return None if version is None else int(version)
 
 
-def _another_session(spark: SparkSession) -> SparkSession:
-    """Returns a session with settings of its own."""
-    return spark.cloneSession() if is_connect(spark) else spark.newSession()  # type: ignore[attr-defined]
+def _another_session(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Returns a session with these settings, which nothing uses."""
+    with _LOCK:
+        free = _FREE.setdefault(spark, [])
+        session = free.pop() if free else spark.newSession()
+        copied = _COPIED.get(session)
+        _COPIED[session] = settings
+    if copied is None:
+        copied = session.conf.getAll
+    for name, value in settings.items():
+        if copied.get(name) != value and session.conf.isModifiable(name):
+            set_if_allowed(session, name, value)
+    return session

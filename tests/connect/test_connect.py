@@ -36,6 +36,11 @@ STREAMS = PROJECT / "tests" / "data" / "streams"
 ORDERS = Source(table="orders")
 
 
+def _cannot_clone(*_: object) -> None:
+    """What Databricks' client (databricks-connect 18 and 19) does."""
+    raise AttributeError("'SparkSession' object has no attribute 'thread_local'")
+
+
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A client of a server of its own. The server is a JVM of this process, which can have no other."""
@@ -45,6 +50,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch, spark_environment(find_java()):
         patch.setenv("SPARK_TESTING", "1")  # the server takes any free port
         session = builder.getOrCreate()
+        patch.setattr(type(session), "cloneSession", _cannot_clone)
         yield session
         session.stop()
 

@@ -1,12 +1,36 @@
-"""What the selftest makes, and where."""
+"""What the selftest makes, and where; what becomes of a check that the session's client cannot run."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.ops.selftest import Environment
+from ticdc_lakehouse.ops import selftest
+from ticdc_lakehouse.ops.selftest import Environment, Outcome
 
 
 def test_the_view_lies_in_another_schema_than_its_table_as_gold_views_do() -> None:
     lake = Lake(spark=None, catalog="c", schemas={layer: layer.value for layer in Layer}, checkpoints="")  # type: ignore[arg-type]
     env = Environment(lake=lake, name="t")
     assert (env.table, env.view) == ("`c`.`ops`.`t`", "`c`.`gold`.`t`")
+
+
+def test_a_check_that_the_client_cannot_run_fails_and_the_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(_: Environment) -> str:
+        raise AttributeError("'SparkSession' object has no attribute 'thread_local'")
+
+    monkeypatch.setattr(selftest, "_CHECKS", {"lacking": (lacking, "m"), "other": (lambda _: "found", "m")})
+    spark = SimpleNamespace(sql=lambda _: None)
+    lake = cast(
+        Lake,
+        SimpleNamespace(spark=spark, table=lambda _, name: name, drop=lambda *_: None, checkpoint=lambda name: name),
+    )
+    lacks, other = selftest.selftest(Environment(lake=lake))
+    assert (lacks.outcome, lacks.detail) == (
+        Outcome.FAILED,
+        "'SparkSession' object has no attribute 'thread_local'",
+    )
+    assert (other.outcome, other.detail) == (Outcome.OK, "found")

@@ -36,7 +36,8 @@ UPKEEP = (
 
 @dataclass(slots=True, kw_only=True)
 class Commits:
-    """Where a run of gold commits: a session for each of its threads, whose commits carry their TSO in the metadata."""
+    """Where a run of gold commits: a session for each of its threads (`commit_sessions.threads`), whose commits carry
+    their TSO in the metadata."""
 
     lake: Lake
     feed: str

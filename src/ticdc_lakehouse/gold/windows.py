@@ -21,6 +21,7 @@ from uuid import uuid4
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.commit_sessions import threads
 from ticdc_lakehouse.gold import state, state_tables, views
 from ticdc_lakehouse.gold.apply_plan import TableOutcome, apply_plans
 from ticdc_lakehouse.gold.feed_completeness import feed_completeness
@@ -358,7 +359,8 @@ def _completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: 
 
 def _apply_plans(run: GoldRun, plan: WindowPlan) -> list[TableOutcome]:
     """Applies the plans, some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
-    with staged(run.lake, run.config, plan) as plan_with_stages, ThreadPoolExecutor(_TABLES_AT_ONCE) as pool:
+    at_once = threads(run.lake, _TABLES_AT_ONCE)
+    with staged(run.lake, run.config, plan) as plan_with_stages, ThreadPoolExecutor(at_once) as pool:
         outcomes = pool.map(lambda plans: _apply_group(run, plans), plan_with_stages.groups())
         return [outcome for each in outcomes for outcome in each]
 

@@ -85,6 +85,10 @@ class Environment:
         return Path(self.lake.checkpoint(self.name))
 
 
+# The last two are of a Spark client that lacks something.
+_FAILURES = (PySparkException, Py4JError, OSError, ValueError, LakehouseError, AttributeError, TypeError)
+
+
 class _NotHereError(Exception):
     """A check that does not apply here; the text says why."""
 
@@ -106,7 +110,7 @@ def _result(check: str, run: Callable[[Environment], str], meaning: str, env: En
         outcome, detail = Outcome.OK, run(env)
     except _NotHereError as reason:
         outcome, detail = Outcome.SKIPPED, str(reason)
-    except (PySparkException, Py4JError, OSError, ValueError, LakehouseError) as error:
+    except _FAILURES as error:
         outcome, detail = Outcome.FAILED, first_line(error)
     return CheckResult(check=check, outcome=outcome, detail=detail, meaning=meaning)
 
