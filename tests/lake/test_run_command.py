@@ -118,13 +118,13 @@ def test_the_selftest_finds_all_that_applies_on_a_laptop(
     given = ["run", "ticdc_selftest", "--project", str(PROJECT), "--lake", str(lake), "--param", "secret=kafka/jaas"]
     assert main(given) == 0
     out = capsys.readouterr().out
-    assert "12 checks, none failed" in out
+    assert "13 checks, none failed" in out
     assert "a laptop has no privileges" in out
     assert "a laptop has no tags" in out
     assert out.count("skipped") == 2
     assert "7 characters" in out
-    assert not [*lake.glob("ops/selftest*"), *lake.glob("checkpoints/selftest*")]
-    for schema in ("ops", "gold"):
+    assert not [*lake.glob("ops/selftest*"), *lake.glob("live/selftest*"), *lake.glob("checkpoints/selftest*")]
+    for schema in ("ops", "live", "gold"):
         assert spark.sql(f"SHOW TABLES IN spark_catalog.{schema} LIKE 'selftest*'").count() == 0
 
     assert main([*given[:-1], "secret=kafka/other"]) == 1

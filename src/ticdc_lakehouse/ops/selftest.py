@@ -1,7 +1,7 @@
 """Checks in a workspace, one by one, whether this package can work there: what cannot be known from outside.
 
-A table of its own in ops, its view in gold and files below the checkpoints' folder are dropped at the end. On a laptop
-the checks run that apply there.
+Its own tables in ops and live, its view in gold and files below the checkpoints' folder are dropped at the end. On a
+laptop the checks run that apply there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_codec.mysql_type import parse_type
@@ -22,8 +23,9 @@ from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import committing, release
 from ticdc_lakehouse.error_text import first_line
-from ticdc_lakehouse.gold.live_commits import UPKEEP
-from ticdc_lakehouse.gold.live_table import tags_sql
+from ticdc_lakehouse.gold.live_commits import UPKEEP, restore
+from ticdc_lakehouse.gold.live_table import create_live_table, tags_sql, update_comment
+from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import image_sql
@@ -32,6 +34,9 @@ from ticdc_lakehouse.tidb.session import Secret
 CANARY = "given"
 """What the job passes to the notebook as parameter of the job and of the nested task."""
 _METADATA = '{"feed": "selftest", "tso": 1, "run": ""}'
+_COLUMNS = tuple(ColumnDefinition(name=name, type=parse_type("int")) for name in ("id", "v"))
+_TABLE = Table(database="selftest", table="selftest", columns=_COLUMNS, key=("id",))
+_GOLD = GoldConfig(feed="selftest", time_zone="UTC")
 
 
 class Outcome(StrEnum):
@@ -67,12 +72,17 @@ class Environment:
     job_parameter: str = ""
     nested_parameter: str = ""
     name: str = ""
-    """Name of the table and the view that the checks use."""
+    """Name of the tables and the view that the checks use."""
 
     @property
     def table(self) -> str:
         """The quoted name of the table."""
         return self.lake.table(Layer.OPS, self.name)
+
+    @property
+    def live(self) -> str:
+        """The quoted name of the live table."""
+        return self.lake.table(Layer.LIVE, self.name)
 
     @property
     def view(self) -> str:
@@ -101,6 +111,7 @@ def selftest(env: Environment) -> Iterator[CheckResult]:
             yield _result(check, run, meaning, given)
     finally:
         given.lake.spark.sql(f"DROP VIEW IF EXISTS {given.view}")
+        given.lake.drop(Layer.LIVE, given.name)
         given.lake.drop(Layer.OPS, given.name)
         rmtree(given.folder, ignore_errors=True)
 
@@ -184,36 +195,65 @@ def _kept_grants(env: Environment) -> str:
 def _tags(env: Environment) -> str:
     if not env.lake.on_databricks:
         raise _NotHereError("a laptop has no tags")
-    env.lake.spark.sql(
-        tags_sql(env.table, "selftest", Table(database="selftest", table="selftest", columns=(), key=()))
-    )
+    env.lake.spark.sql(tags_sql(env.table, "selftest", _TABLE))
     return "feed and database"
 
 
+def _live_table(env: Environment) -> str:
+    """Does to a live table what gold and maintenance may do to one."""
+    create_live_table(env.lake, env.name, _TABLE, stable_id=env.name, config=_GOLD)
+    env.lake.spark.sql(f"INSERT INTO {env.live} (id) SELECT CAST(id AS INT) FROM range(3)")
+    filled = env.lake.version(env.live)
+    for change in (
+        "ADD COLUMN `a b` TIMESTAMP_NTZ",
+        "RENAME COLUMN `a b` TO c",
+        "ALTER COLUMN c COMMENT 'a time'",
+        "ALTER COLUMN v TYPE BIGINT",
+    ):
+        env.lake.spark.sql(f"ALTER TABLE {env.live} {change}")
+    env.lake.spark.sql(f"DELETE FROM {env.live} WHERE id = 1")
+    if env.lake.on_databricks:  # on a laptop the name of a live table is a folder's
+        there = f"{env.name}_renamed"
+        for names in ({env.name: there}, {there: env.name}):
+            env.lake.leave_names(names)
+    restore(env.lake, env.name, filled)
+    _expect(env.lake.spark.table(env.live).count(), 3)
+    return f"altered and restored in {env.lake.version(env.live)} versions"
+
+
 def _upkeep(env: Environment) -> str:
-    before = env.lake.version(env.table)
+    before = env.lake.version(env.live)
     for _ in range(2):
-        env.lake.spark.sql(f"ALTER TABLE {env.table} SET TBLPROPERTIES ('ticdc.selftest' = '1')")
-        env.lake.spark.sql(f"ALTER TABLE {env.table} ALTER COLUMN id COMMENT 'a number'")
-    unknown = sorted({row["operation"] for row in env.lake.commits(env.table, before)} - {*UPKEEP, "CHANGE COLUMN"})
+        env.lake.spark.sql(f"ALTER TABLE {env.live} SET TBLPROPERTIES ('ticdc.selftest' = '1')")
+    update_comment(env.lake, _GOLD, env.name, _TABLE)
+    for statement in ("OPTIMIZE", "VACUUM"):
+        env.lake.spark.sql(f"{statement} {env.live}")
+    unknown = sorted({row["operation"] for row in env.lake.commits(env.live, before)} - set(UPKEEP))
     _expect(unknown, [])
-    return f"{env.lake.version(env.table) - before} versions, all known as upkeep"
+    return f"{env.lake.version(env.live) - before} versions, all known as upkeep"
 
 
 def _repeated_members(env: Environment) -> str:
-    column = ColumnDefinition(name="id", type=parse_type("bigint"))
-    table = Table(database="selftest", table="selftest", columns=(column,), key=())
     for last, expected in (('"2"', "2"), ("null", None)):
-        image = image_sql(table, literal(f'{{"id":"1","id":{last}}}'))
-        _expect(env.lake.rows(f"SELECT {image}.id AS id")[0]["id"], expected)
+        text = literal(f'{{"id":"1","id":{last}}}')
+        # Of a row, since the driver reads a constant itself.
+        image = image_sql(_TABLE, f"concat({text}, substr('', CAST(id AS INT)))")
+        _expect(env.lake.rows(f"SELECT {image}.id AS id FROM range(1)")[0]["id"], expected)
     return "the last one counts"
 
 
 def _offsets_files(env: Environment) -> str:
+    """Checks also that the function of foreachBatch imports the wheel, and has a session, as bronze's must."""
     checkpoint = str(env.folder / "stream")
+
+    def read_offsets(rows: DataFrame, number: int) -> None:
+        _expect(stream_checkpoint.planned(checkpoint), number)
+        Path(checkpoint, "offsets", str(number)).read_text(encoding="utf-8")
+        rows.sparkSession.range(1).collect()
+
     rows = env.lake.spark.readStream.table(env.table)
     writer = rows.writeStream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
-    writer.format("noop").start().awaitTermination()
+    writer.foreachBatch(read_offsets).start().awaitTermination()
     planned, interrupted = stream_checkpoint.planned(checkpoint), stream_checkpoint.interrupted(checkpoint)
     if planned is None or interrupted is not None:
         raise ConfigError(f"{checkpoint}: expected committed batches, found {planned}, not done {interrupted}")
@@ -278,6 +318,11 @@ _CHECKS: dict[str, tuple[Callable[[Environment], str], str]] = {
         "Views lose their privileges with each window: grant on the schema alone, not on single views.",
     ),
     "tags": (_tags, "Live tables are not tagged with feed and database, and are as good without: APPLY TAG on live."),
+    "live table": (
+        _live_table,
+        "Gold or maintenance cannot make a live table, alter it, or put it back: if CREATE TABLE failed, the service "
+        "principal lacks CREATE_TABLE on live; else report it.",
+    ),
     "upkeep": (
         _upkeep,
         "Versions without changes have a name that this package does not know, and takes for another run's: report it.",
@@ -289,7 +334,8 @@ _CHECKS: dict[str, tuple[Callable[[Environment], str], str]] = {
     ),
     "offsets files": (
         _offsets_files,
-        "Bronze cannot read what a batch read to: the checkpoints' folder must be a path that Python can open.",
+        "Bronze cannot read what a batch read to: the checkpoints' folder must be a path that Python can open, also "
+        "in foreachBatch, which must find the wheel.",
     ),
     "files in workers": (
         _workers,
