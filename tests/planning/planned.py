@@ -116,11 +116,10 @@ class Planner:
         applied = (state.applied_tso for state in self.before.tables.values() if not state.dropped)
         first = min(self.before.tso, *applied, self.before.tso)
         ddls = tuple(ddl for ddl in self.ddls if first <= ddl.commit_ts <= tso)
-        after = {
-            name: self.before.tables[lagging].applied_tso
-            for lagging, names in lagging_names(ddls, self.before).items()
-            for name in names
-        }
+        after: dict[TableName, int] = {}
+        for lagging, names in lagging_names(ddls, self.before).items():
+            at = self.before.tables[lagging].applied_tso
+            after |= {name: min(at, after.get(name, at)) for name in names}
         parted = barriers(ddls, self.before, self.before.definitions.values() if self.fresh else ())
         by_layout: dict[tuple[object, ...], list[RowChange]] = defaultdict(list)
         for row in self.rows:
