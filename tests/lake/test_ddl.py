@@ -137,6 +137,8 @@ def test_columns_are_shown_in_their_new_order(feed: Changefeed) -> None:
     """Also of a table without rows, of which nothing else changed."""
     shown = feed.spark.table(feed.view("twin", "made")).columns
     assert shown == ["stamp", *(name for name in TYPES if name != "stamp")]
+    live = feed.spark.table(feed.lake.table(Layer.LIVE, state(feed, "twin", "made").lake_name)).columns
+    assert [name for name in live if name in shown] == shown
 
 
 def test_other_tables_of_the_feed_continue_when_one_is_blocked(feed: Changefeed) -> None:

@@ -30,7 +30,7 @@ from one_table import (
 from ticdc_lakehouse.planning.naming import NameInUse, NamesNeeded, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Published
-from ticdc_lakehouse.planning.steps import MergeRows
+from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
 from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.schema.definition import Key
 from ticdc_lakehouse.schema.names import TableName
@@ -53,6 +53,12 @@ def test_ddl_that_changes_no_row_does_not_split_the_rows() -> None:
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(15, "ALTER TABLE t COMMENT = 'c'"),))
     assert now.window.ddls[0].statements == (), "else rows are parted by it"
     assert steps(plan(now)) == [("M", 20)]
+
+
+def test_a_column_that_only_moves_is_a_step_of_its_own() -> None:
+    made = plan(planning_input(known=KNOWN, state=STATE, ddls=(ddl(15, "ALTER TABLE t MODIFY v VARCHAR(9) FIRST"),)))
+    [step] = (each for each in made.steps if isinstance(each, AlterRows))
+    assert (step.commit_ts, step.effects, [column.name for column in step.table.columns]) == (15, (), ["v", "id"])
 
 
 def test_create_index_does_not_split_the_rows_but_its_name_is_known() -> None:

@@ -194,7 +194,7 @@ class TablePlanBuilder:
             raise ApplyError(clash)
         _check_keys(changed, rewrites_key)
         self.record_ddl(ddl)
-        if changed.effects:
+        if changed.effects or _order(changed.table) != _order(self.definition.table):
             alter = AlterRows(commit_ts=ddl.commit_ts, query=ddl.query, effects=changed.effects, table=changed.table)
             self.steps.append(alter)
         if statement.of_indexes and changed.table != self.definition.table:
@@ -257,6 +257,10 @@ def name_clash(columns: Iterable[ColumnDefinition]) -> str | None:
                 )
         others |= dict.fromkeys(same, name)
     return None
+
+
+def _order(table: Table) -> list[str]:
+    return [column.name for column in table.sent]
 
 
 def _check_keys(changed: Changed, rewrites_key: Callable[[MysqlType], bool]) -> None:
