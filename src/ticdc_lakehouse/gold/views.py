@@ -201,7 +201,7 @@ def _view_settings(config: GoldConfig, tables: Iterable[TableName], replaced: It
     """Returns what the views depend on: settings of the feed's file, and the version of this package; and which of them
     are not made."""
     as_text = (".".join(name) for name in tables if config.policy(*name).on_irregular is OnIrregular.TEXT)
-    without = (f"without {name}" for name in replaced)
+    without = (f"without {'.'.join(name.folded)}" for name in replaced)
     return " ".join([VERSION, config.views.value, *sorted(as_text), *sorted(without)])
 
 
@@ -233,9 +233,10 @@ def _show_later(lake: Lake, config: GoldConfig, shown: Published) -> Published:
         in_place = [(table, state) for table, state in tables if id_of(lake, state.lake_name) == state.stable_id]
         for table, state in in_place:
             _show_table(lake, config, table, state)
-        irregular.create_view(lake, config, _with_rows(later))
         drop(lake, _view_names(shown) - _view_names(later))
-        if len(in_place) < len(tables):  # that run is about to rename them, and shows them then; or it has died
+        if len(in_place) == len(tables):
+            irregular.create_view(lake, config, _with_rows(later))
+        else:  # that run is about to rename them, and shows them then; or it has died
             mark_stale(lake, config.feed)
         shown = later
     return shown
@@ -266,12 +267,15 @@ def _restore_names(lake: Lake, config: GoldConfig, current: Published) -> tuple[
     the one that is the newest after the search: ``current``, or what another run published meanwhile, which renames
     tables itself. Returns that state, and True if any table had another name."""
     feed = config.feed
-    found, unpublished = misnamed(lake, feed, live_names(current.tables.values()), published_ids(lake, feed))
+    before = published_ids(lake, feed)
+    found, unpublished = misnamed(lake, feed, live_names(current.tables.values()), before)
     if found or unpublished:  # not searched again: the next window may be published sooner than a search ends
         current = newest(lake, feed, current)
     names = live_names(current.tables.values())
     # The run that published the state may be alive, and may have renamed them by now.
-    renames = {old: new for old in found if (new := published_name(lake, feed, old, names)) not in (None, old)}
+    # Nor what it has made since, which it publishes under that name.
+    earlier = [old for old in found if id_of(lake, old) in before]
+    renames = {old: new for old in earlier if (new := published_name(lake, feed, old, names)) not in (None, old)}
     known = published_ids(lake, feed) if unpublished else frozenset()
     for name in unpublished:  # a run at work may have made it anew, or renamed another to it, during the search
         if is_left_over(lake, feed, name, known, renames.values()):
