@@ -49,7 +49,7 @@ def test_each_feed_has_a_job_with_the_schedule_and_mails_of_the_one_that_starts_
 
 
 def test_feeds_and_clusters_follow_the_variables() -> None:
-    found = workflows(feeds='["crm"]', node_type_id="Standard_D4ds_v5")
+    found = workflows(feeds='["crm"]', scheduled_feeds='["crm"]', node_type_id="Standard_D4ds_v5")
     assert next(iter(found)) == "ticdc_feed_crm"
     assert found["ticdc_loop"]["job_clusters"][0]["new_cluster"]["node_type_id"] == "Standard_D4ds_v5"
 

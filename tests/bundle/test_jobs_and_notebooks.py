@@ -218,7 +218,7 @@ def test_the_laptop_sets_only_declared_parameters(bundle: Bundle, tmp_path: Path
 def test_the_feeds_of_a_deployment_are_a_list_of_names_that_have_files(bundle: Bundle) -> None:
     for key in TRIGGERED:
         feeds = json.loads(read_job(bundle, key).parameters["feeds"])
-        assert feeds
+        assert isinstance(feeds, list)
         assert [name for name in feeds if not (ROOT / "resources" / "feeds" / f"{name}.yml").is_file()] == []
 
 
