@@ -20,6 +20,8 @@ from pyspark.sql import SparkSession
 from ticdc_lakehouse import as_of
 from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_lakehouse.ops.selftest import Environment, Outcome, selftest
+from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver.decode_stream import Decoded
 from ticdc_lakehouse.silver.quarantine import Replayed
 from ticdc_local.cli import demo
 from ticdc_local.java import find_java
@@ -71,12 +73,16 @@ def test_all_layers_run_through_spark_connect(client: SparkSession, broker: Brok
 
 
 def test_quarantined_message_is_replayed_through_spark_connect(
-    client: SparkSession, broker: Broker, tmp_path: Path
+    client: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed = Changefeed(client, broker, tmp_path / "lake", described={"max_message_bytes": 2_000})
     feed.send(0, ORDERS.insert(at(1), 1, "a" * 3_000), b"no message")
     feed.resolve(at(2))
-    feed.load()
+    feed.run.bronze()
+    with monkeypatch.context() as patch:
+        # It reads an older version of the events, which Databricks refuses a week after it was written.
+        patch.setattr(decode_stream, "_counted_in_table", None)
+        assert feed.run.silver() == Decoded(feed=feed.name, batches=1, events=3, quarantined=2)
     assert feed.run.quarantined().count() == 2
     feed.described = {}
     assert feed.run.replay(["all"]) == Replayed(decoded=1, still_open=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
@@ -149,17 +149,26 @@ def row_by_row(spark: SparkSession) -> AbstractContextManager[None]:
 
 def _counted_by_progress(feed: str, progress: Sequence[StreamingQueryProgress], batches: range) -> Decoded | None:
     """Returns what these batches appended, as the query counted it; None if its progress does not cover them all: it
-    keeps the last 100, and a client of Spark Connect gets the counts without their names."""
-    counts = [p.observedMetrics.get(_COUNTS) for p in progress if p.batchId in batches]
-    known = [row for row in counts if row is not None and "events" in row]
+    keeps the last 100."""
+    counts = [_named(p.observedMetrics.get(_COUNTS)) for p in progress if p.batchId in batches]
+    known = [each for each in counts if "events" in each]
     if len(known) < len(batches):
         return None
     return Decoded(
         feed=feed,
         batches=len(known),
-        events=sum(row["events"] for row in known),
-        quarantined=sum(row["quarantined"] for row in known),
+        events=sum(each["events"] for each in known),
+        quarantined=sum(each["quarantined"] for each in known),
     )
+
+
+def _named(counts: Row | None) -> dict[str, int]:
+    """Returns observed counts by their names, which a client of Spark Connect gets apart from the values."""
+    if counts is None:
+        return {}
+    if "schema" not in counts:
+        return counts.asDict()
+    return dict(zip((field["name"] for field in counts["schema"]["fields"]), counts["values"], strict=True))
 
 
 def _counted_in_table(lake: Lake, feed: str, query: str, first: int) -> Decoded:
