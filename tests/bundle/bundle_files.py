@@ -12,7 +12,9 @@ from ticdc_local.runner.graph import ForEachTask, Job, NotebookTask
 from ticdc_local.runner.yaml_file import read_yaml
 
 ROOT = Path(__file__).parents[2]
-RESOURCES = sorted((ROOT / "resources").glob("*.yml"))
+OF_A_DEPLOYMENT = "feeds.targets.yml"
+"""The file of the template, in resources: a deployment's feeds and catalog."""
+RESOURCES = sorted(path for path in (ROOT / "resources").glob("*.yml") if path.name != OF_A_DEPLOYMENT)
 COMPUTE = sorted((ROOT / "resources" / "compute").glob("*.yml"))
 FILES = [ROOT / "databricks.yml", *RESOURCES, *COMPUTE]
 MAIN = read_yaml(ROOT / "databricks.yml")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sqlglot
-from bundle_files import GIVEN, MAIN, OBSERVING, ROOT
+from bundle_files import GIVEN, OBSERVING, ROOT
 from sqlglot import exp
 
 from ticdc_lakehouse.ops.accounting import COUNTS
@@ -66,12 +66,13 @@ def test_queries_name_only_tables_of_ops() -> None:
 
 @pytest.mark.parametrize("catalog", ["main", "a-catalog"])
 def test_queries_of_alerts_take_any_name_of_a_catalog_and_give_the_column_that_is_compared(catalog: str) -> None:
-    alerts = [r for r in load_bundle(ROOT, "prod", {**GIVEN, "catalog": catalog}).resources if r.kind == "alerts"]
+    bundle = load_bundle(ROOT, "prod", {**GIVEN, "catalog": catalog})
+    alerts = [resource for resource in bundle.resources if resource.kind == "alerts"]
     assert len(alerts) == len(OBSERVING["alerts"])
     for alert in alerts:
         query = sqlglot.parse_one(alert.definition["query_text"], dialect="databricks")
         assert {(table.catalog, table.db) for table in query.find_all(exp.Table)} == {(catalog, "ops")}
         assert query.named_selects == [alert.definition["evaluation"]["source"]["name"]]
-        assert MAIN["variables"]["feeds"]["default"] in {each.this for each in query.find_all(exp.Literal)}, (
+        assert bundle.variables["feeds"] in {each.this for each in query.find_all(exp.Literal)}, (
             "a feed that was given up would set it off for ever"
         )

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bundle_files import OF_A_DEPLOYMENT, ROOT
 
 from ticdc_lakehouse.config.feed import load_feed
+from ticdc_local.cli import main
 from ticdc_local.runner.bundle import load_bundle
 from ticdc_local.runner.graph import read_job
 from ticdc_local.runner.yaml_file import read_yaml
 
-ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "template"
 PROPERTIES: dict[str, Any] = json.loads((TEMPLATE / "databricks_template_schema.json").read_text())["properties"]
 _IF = re.compile(
@@ -50,17 +54,22 @@ def rendered(text: str, values: dict[str, str]) -> str:
     return text
 
 
-def initialised(folder: Path, **given: str) -> dict[str, str]:
-    """The project with what the template writes into it; gives the answers."""
+def initialised(folder: Path, **given: str) -> None:
+    """Writes the project, as it is without a feed of its own, and what the template adds."""
     values = answers(**given)
-    for name in ("databricks.yml", "resources", "notebooks"):
-        source = ROOT / name
-        shutil.copytree(source, folder / name) if source.is_dir() else shutil.copy(source, folder)
+    written = shutil.ignore_patterns(f"{values['feed']}.yml", OF_A_DEPLOYMENT)
+    shutil.copy(ROOT / "databricks.yml", folder)
+    for name in ("resources", "notebooks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=written)
+    add_template(folder, values)
+
+
+def add_template(folder: Path, values: dict[str, str]) -> None:
+    """Writes into a project what the template adds."""
     for file in (TEMPLATE / "template").rglob("*.yml.tmpl"):
         name = rendered(str(file.relative_to(TEMPLATE / "template")), values).removesuffix(".tmpl")
         assert not (folder / name).exists(), "the CLI would refuse to write it"
         (folder / name).write_text(rendered(file.read_text(), values))
-    return values
 
 
 @pytest.mark.parametrize(
@@ -89,6 +98,32 @@ def test_the_bundle_carries_the_feed_in_its_catalog(tmp_path: Path, catalog: str
         given = dict.fromkeys(("service_principal", "analysts", "operators", "warehouse_id"), "x")
         parameters = read_job(load_bundle(tmp_path, target, given), "ticdc_lake").parameters
         assert (parameters["feeds"], parameters["catalog"]) == ('["crm"]', catalog)
+
+
+@pytest.mark.long
+def test_the_tests_hold_for_a_project_with_its_own_feed_catalog_machines_and_mails(tmp_path: Path) -> None:
+    """The sample of a deployment from CI runs them first. Their other folders make projects of their own."""
+    folder = tmp_path / "own"
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
+    add_template(folder, answers(feed="crm", catalog="acme"))
+    file = folder / "databricks.yml"
+    text = file.read_text().replace("default: i3.xlarge", "default: Standard_D4ds_v5")
+    prod = "  prod: &prod\n"
+    file.write_text(text.replace(prod, f"{prod}    variables: {{alert_emails: [data-oncall@example.com]}}\n"))
+    assert main(["dbx", "--project", str(folder)]) == 0
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/bundle",
+        "tests/cli/test_arguments.py",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
 
 
 def test_the_list_of_feeds_is_written_only_for_the_first_feed() -> None:

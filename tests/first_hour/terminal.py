@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ticdc_local.cli.demo import FEEDS
+
 PROJECT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-u", "-c", "import sys; from ticdc_local.cli import main; sys.exit(main())")
 OWN_MOUNTS = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
@@ -43,8 +45,15 @@ def clone(folder: Path) -> Path:
         shutil.copy(PROJECT / name, folder)
     for name in ("resources", "notebooks", "compute"):
         if (PROJECT / name).is_dir():
-            shutil.copytree(PROJECT / name, folder / name)
+            shutil.copytree(PROJECT / name, folder / name, ignore=_own_feeds)
     return folder
+
+
+def _own_feeds(folder: str, names: list[str]) -> set[str]:
+    """What the project has in a folder of its own feeds: their files, or the template's list of them."""
+    if Path(folder).name != "feeds":
+        return {"feeds.targets.yml"}
+    return {name for name in names if name.endswith(".yml") and name.removesuffix(".yml") not in FEEDS}
 
 
 def type_in(folder: Path, line: str, environment: Mapping[str, str] | None = None, mount: str = "") -> Ended:
