@@ -268,6 +268,30 @@ def test_tables_that_got_their_published_names_during_a_search_are_not_renamed(
     check_names(feed, table, rows)
 
 
+def test_a_table_that_gold_makes_during_a_search_keeps_its_name(
+    feed: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the name that the search found to be another table's."""
+    feed.apply()
+    [state] = feed.state.tables.values()
+    feed.send(0, RENAME)
+    feed.resolve(at(5))
+    feed.load()
+    feed.die_before_renaming()
+    newest, config = views.newest, feed.run.gold_config
+
+    def beside_gold(*arguments: Any) -> Any:
+        monkeypatch.setattr(views, "newest", newest)
+        views.refresh(feed.lake, config)
+        table = feed.state.definitions[state.stable_id].table
+        live_table.create_live_table(feed.lake, state.lake_name, table, stable_id="unpublished", config=config)
+        return newest(*arguments)
+
+    monkeypatch.setattr(views, "newest", beside_gold)
+    views.restore_names(as_on_databricks(feed.lake), config)
+    assert live_table.id_of(feed.lake, state.lake_name) == "unpublished"
+
+
 @pytest.mark.parametrize("is_truncated", [True, False])
 def test_a_search_for_wrong_names_ends_though_gold_publishes_during_each(
     feed: Changefeed, monkeypatch: pytest.MonkeyPatch, is_truncated: bool

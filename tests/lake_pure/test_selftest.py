@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from pyspark.errors import PySparkException
 
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.ops import selftest
@@ -18,15 +19,18 @@ def test_the_view_lies_in_another_schema_than_its_table_as_gold_views_do() -> No
     assert (env.table, env.view) == ("`c`.`ops`.`t`", "`c`.`gold`.`t`")
 
 
+def forbidden(*_: object) -> None:
+    raise PySparkException("PERMISSION_DENIED")
+
+
 def test_a_check_that_the_client_cannot_run_fails_and_the_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def lacking(_: Environment) -> str:
         raise AttributeError("'SparkSession' object has no attribute 'thread_local'")
 
     monkeypatch.setattr(selftest, "_CHECKS", {"lacking": (lacking, "m"), "other": (lambda _: "found", "m")})
-    spark = SimpleNamespace(sql=lambda _: None)
+    spark = SimpleNamespace(sql=forbidden)
     lake = cast(
-        Lake,
-        SimpleNamespace(spark=spark, table=lambda _, name: name, drop=lambda *_: None, checkpoint=lambda name: name),
+        Lake, SimpleNamespace(spark=spark, table=lambda _, name: name, drop=forbidden, checkpoint=lambda name: name)
     )
     lacks, other = selftest.selftest(Environment(lake=lake))
     assert (lacks.outcome, lacks.detail) == (

@@ -220,16 +220,17 @@ def refresh(lake: Lake, config: GoldConfig, *, replaced: Collection[TableName] =
     current, renamed = _restore_names(lake, config, published(lake, config.feed))
     if not renamed:
         show(lake, config, current, replaced=replaced)
-    _show_later(lake, config, current)
+    _show_published_since(lake, config, current)
 
 
-def _show_later(lake: Lake, config: GoldConfig, shown: Published) -> Published:
+def _show_published_since(lake: Lake, config: GoldConfig, shown: Published) -> Published:
     """Shows what another run has published since ``shown``, whose views may have been put back meanwhile: of these
     tables alone, since that run may publish again sooner than all views are made. Returns the newest published state.
     """
     while (later := newest(lake, config.feed, shown)).number != shown.number:
         config = replace(config, mode=later.mode)
-        tables = [each for each in _with_rows(later) if _looks(later, each) != _looks(shown, each)]
+        changed = {name for name in later.tables if _shown_state(later, name) != _shown_state(shown, name)}
+        tables = [(table, state) for table, state in _with_rows(later) if table.name in changed]
         in_place = [(table, state) for table, state in tables if id_of(lake, state.lake_name) == state.stable_id]
         for table, state in in_place:
             _show_table(lake, config, table, state)
@@ -242,9 +243,9 @@ def _show_later(lake: Lake, config: GoldConfig, shown: Published) -> Published:
     return shown
 
 
-def _looks(published_state: Published, shown: tuple[Table, TableState]) -> tuple[object, ...] | None:
-    """Returns what the views of a table with this name depend on in a published state; None if it has none."""
-    state = published_state.tables.get(shown[0].name)
+def _shown_state(published_state: Published, name: TableName) -> tuple[object, ...] | None:
+    """Returns what the views of a table depend on in a published state; None if it has no table of this name."""
+    state = published_state.tables.get(name)
     if state is None:
         return None
     definition = published_state.definitions.get(state.stable_id)
@@ -259,7 +260,7 @@ def restore_names(lake: Lake, config: GoldConfig) -> Published:
     """Renames live tables to their published names, after a run that died between publishing and renaming; then the
     views are shown again, too. Returns the published state that the names are of."""
     current, renamed = _restore_names(lake, config, published(lake, config.feed))
-    return _show_later(lake, config, current) if renamed else current
+    return _show_published_since(lake, config, current) if renamed else current
 
 
 def _restore_names(lake: Lake, config: GoldConfig, current: Published) -> tuple[Published, bool]:
@@ -273,7 +274,7 @@ def _restore_names(lake: Lake, config: GoldConfig, current: Published) -> tuple[
         current = newest(lake, feed, current)
     names = live_names(current.tables.values())
     # The run that published the state may be alive, and may have renamed them by now.
-    # Nor what it has made since, which it publishes under that name.
+    # Nor does what that run has made since get another name: it is about to be published under its own.
     earlier = [old for old in found if id_of(lake, old) in before]
     renames = {old: new for old in earlier if (new := published_name(lake, feed, old, names)) not in (None, old)}
     known = published_ids(lake, feed) if unpublished else frozenset()
