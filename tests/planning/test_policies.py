@@ -112,6 +112,18 @@ def test_an_ignored_ddl_changes_nothing(query: str) -> None:
     assert block_reason(plan(replace(now, config=KEEP))) is not None
 
 
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_table_that_is_blocked_already_goes_on_by_another_policy_once_it_is_resumed(resumed: bool) -> None:
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, UNFOLLOWED),))
+    blocked = plan(now)
+    assert blocked.stop
+    assert "gold.on_unsupported_ddl: ignore, and `ticdc-lake table resume`" in str(blocked.stop)
+    stop = replace(blocked.stop, needs_override=not resumed)
+    state = replace(STATE, applied_tso=blocked.through, stop=stop)
+    made = plan(planning_input(ROWS, known=KNOWN, state=state, ddls=(ddl(14, UNFOLLOWED),), config=IGNORE))
+    assert (made.through, made.stop) == ((20, None) if resumed else (blocked.through, stop))
+
+
 def test_a_first_key_that_is_ignored_blocks_the_table_at_its_first_row() -> None:
     keyless = definition(sql="CREATE TABLE d.t (id BIGINT NOT NULL, v VARCHAR(9))")
     first_key = ddl(11, "ALTER TABLE t ADD PRIMARY KEY (id)")
@@ -278,8 +290,8 @@ def test_rename_to_an_existing_name_blocks_both_tables_until_it_is_skipped() -> 
     }
     assert stopped.keys() == {"t", "u"}
     assert all((through, final) == (14, True) for through, final, _ in stopped.values())
-    assert "the table exists already: RENAME TABLE u TO t; ways out: `ticdc-lake table skip-ddl`" in stopped["t"][2]
-    assert "table d.t exists already: RENAME TABLE u TO t; ways out: `ticdc-lake table skip-ddl`" in stopped["u"][2]
+    assert "the table exists already: RENAME TABLE u TO t; ways out: `ticdc-lake load`" in stopped["t"][2]
+    assert "table d.t exists already: RENAME TABLE u TO t; ways out: `ticdc-lake load`" in stopped["u"][2]
     skipped = replace(now, skipped=frozenset({(DATA, 14), (other.stable_id, 14)}))
     assert [(made.name[1], made.through, block_reason(made)) for made in plan_tables(skipped).tables] == [
         ("t", 20, None),

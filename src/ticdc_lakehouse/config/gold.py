@@ -64,7 +64,7 @@ class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(
             description="What happens to a table whose DDL [cannot be followed](ddl.md). `block`: it is blocked at its "
             "last correct state; `ignore`: the DDL is skipped, and the table is blocked where rows no longer fit its "
-            "columns."
+            "columns. A table that is blocked already continues after `ticdc-lake table resume`."
         ),
     ] = None
     on_irregular: Annotated[

@@ -59,7 +59,11 @@ def block_unless_ignored(inputs: PlanningInput, ddl: DdlEvent, builder: TablePla
     if is_ignored(inputs, builder):
         skip(ddl, builder)
     else:
-        block_unless_skipped(inputs, ddl, builder, stop)
+        block_unless_skipped(inputs, ddl, builder, _ignorable(stop))
+
+
+def _ignorable(stop: StopReason) -> StopReason:
+    return replace(stop, ways_out=(*stop.ways_out, WayOut.IGNORE_DDLS)) if stop.can_skip else stop
 
 
 def is_ignored(inputs: PlanningInput, builder: TablePlanBuilder) -> bool:
@@ -76,7 +80,8 @@ def block_unless_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePla
 
 
 def _not_skippable(stop: StopReason) -> StopReason:
-    return replace(stop, ways_out=tuple(way for way in stop.ways_out if way is not WayOut.SKIP_DDL))
+    skipping = (WayOut.SKIP_DDL, WayOut.IGNORE_DDLS)
+    return replace(stop, ways_out=tuple(way for way in stop.ways_out if way not in skipping))
 
 
 def await_rows(ddl: DdlEvent, builder: TablePlanBuilder | None, reason: str) -> None:

@@ -307,6 +307,6 @@ def unsupported_ddl(
         commit_ts=commit_ts,
         query=query,
         detail=detail,
-        ways_out=(*((WayOut.SKIP_DDL,) if can_skip else ()), WayOut.LOAD_EXPORT, WayOut.RECREATE),
+        ways_out=(WayOut.LOAD_EXPORT, *((WayOut.SKIP_DDL,) if can_skip else ()), WayOut.RECREATE),
         needs_override=needs_override,
     )

@@ -46,6 +46,7 @@ class WayOut(StrEnum):
     """What an operator can do to unblock a table."""
 
     SKIP_DDL = "skip_ddl"
+    IGNORE_DDLS = "ignore_ddls"
     LOAD_EXPORT = "load_export"
     RECREATE = "recreate"
     RESUME = "resume"
@@ -60,6 +61,7 @@ class WayOut(StrEnum):
 _TEXTS: Mapping[WayOut, str] = MappingProxyType(
     {
         WayOut.SKIP_DDL: "`ticdc-lake table skip-ddl` skips it",
+        WayOut.IGNORE_DDLS: "gold.on_unsupported_ddl: ignore, and `ticdc-lake table resume`, skip it and later ones",
         WayOut.LOAD_EXPORT: "`ticdc-lake load` continues from an export taken since",
         WayOut.RECREATE: "DROP and CREATE in TiDB starts the table anew",
         WayOut.RESUME: "`ticdc-lake table resume` goes back and applies the late rows and DDLs",
