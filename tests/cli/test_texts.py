@@ -209,7 +209,21 @@ def test_a_status_as_json_has_the_figures_of_the_text() -> None:
     found = status_object(STATUS, Health.ATTENTION, "attention: a table")
     assert json.loads(json.dumps(found)) == found
     assert (found["landed"], found["decoded"], found["unapplied_seconds"], found["age_seconds"]) == (100, 85, 90, 3600)
-    assert [table["blocked"] for table in found["tables"]] == [True, True, False]
+    assert found["blocked_by"] is None
+    a, b, orders = found["tables"]
+    assert [table["blocked"] for table in (a, b, orders)] == [True, True, False]
+    assert (a["blocked_at"], a["block_reason"], a["needs_override"]) == (EARLIER, "a DDL", True)
+    assert (orders["blocked_at"], orders["block_reason"], orders["needs_override"]) == (None, None, False)
+
+
+def test_a_status_as_json_says_which_columns_are_pending_and_what_the_file_leaves_out() -> None:
+    a, orders = TableName("shop", "a"), TableName("shop", "orders")
+    message = BlockingMessage(topic="shop", partition=0, offset=7, reason="bad_json", database=None, table=None)
+    status = replace(STATUS, pending={orders: ("v",)}, left_out=(a,), blocked_by=message)
+    found = status_object(status, Health.BROKEN, "broken: it waits")
+    tables = {table["table"]: (table["pending_columns"], table["left_out"]) for table in found["tables"]}
+    assert tables == {"a": ([], True), "b": ([], False), "orders": (["v"], False)}
+    assert found["blocked_by"] == "shop/0/7"
 
 
 def test_a_position_is_read_as_it_is_printed() -> None:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Kind
+from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold import windows
 from ticdc_lakehouse.ops import retention
@@ -130,6 +131,9 @@ def test_a_blocked_table_holds_silver(feed: Changefeed) -> None:
         day(8),
         f"table shop.stuck, blocked at {feed.state.tables['shop', 'stuck'].applied_tso}",
     )
+    _, silver = retention.lines(feed.lake, "retained")
+    assert silver.startswith(f"silver keeps batches from 2 on (every change after {with_time(day(8))}), for table shop")
+    assert retention.floors(feed.lake, "retained")[Layer.SILVER] == held
 
 
 def test_what_needs_deleted_changes_is_refused_by_name(feed: Changefeed, tmp_path: Path) -> None:

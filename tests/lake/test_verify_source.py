@@ -27,7 +27,13 @@ from ticdc_lakehouse.gold.state import commit_window, published
 from ticdc_lakehouse.ops.verify import repair as repair_module
 from ticdc_lakehouse.ops.verify import verification as verification_module
 from ticdc_lakehouse.ops.verify.differences import DifferenceKind
-from ticdc_lakehouse.ops.verify.results import Result, TableResult, last_verification, verification_text
+from ticdc_lakehouse.ops.verify.results import (
+    Result,
+    TableResult,
+    last_verification,
+    verification_object,
+    verification_text,
+)
 from ticdc_lakehouse.ops.verify.verification import VerifySettings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published
@@ -222,6 +228,10 @@ def test_differences_are_recorded_and_shown_by_status(verification: Verification
     ]
     said = verification_text(last_verification(verification.lake, CONFIG.feed))
     assert said.endswith("tables 1 equal, 1 different")
+    counted = verification_object(last_verification(DeltaReader(verification.lake.root), CONFIG.feed))
+    assert counted is not None
+    assert (counted["tso"], counted["tables"]) == (TSO, {"equal": 1, "different": 1})
+    assert verification_object([]) is None
     assert verification_text(last_verification(DeltaReader(verification.lake.root), CONFIG.feed)) == said
     assert str(TSO) in said
 

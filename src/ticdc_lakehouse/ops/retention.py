@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind
+from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.state import published
@@ -91,9 +92,17 @@ def _delete(lake: Lake, feed: str, layer: Layer, table: str, floor: RetentionFlo
 
 def lines(lake: Reader, feed: str) -> list[str]:
     """Returns, for people, how far back each layer goes, and why no further. Empty if maintenance never looked."""
-    layers = {layer: retention_floor(lake, feed, layer) for layer in (Layer.BRONZE, Layer.SILVER)}
     return [
-        f"{layer} keeps batches from {floor.first_batch} on, for {floor.held_by}"
-        for layer, floor in layers.items()
-        if floor.kept_at is not None
+        f"{layer} keeps batches from {floor.first_batch} on{_changes_after(floor.tso)}, for {floor.held_by}"
+        for layer, floor in floors(lake, feed).items()
     ]
+
+
+def _changes_after(tso: int) -> str:
+    return f" (every change after {with_time(tso)})" if tso else ""
+
+
+def floors(lake: Reader, feed: str) -> dict[Layer, RetentionFloor]:
+    """Returns what each layer keeps, of those at which maintenance has looked. Creates nothing."""
+    layers = {layer: retention_floor(lake, feed, layer) for layer in (Layer.BRONZE, Layer.SILVER)}
+    return {layer: floor for layer, floor in layers.items() if floor.kept_at is not None}

@@ -17,7 +17,7 @@ from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.ops import retention
 from ticdc_lakehouse.ops.alarm import Thresholds
 from ticdc_lakehouse.ops.status import NOTHING_LEFT, Check, FeedStatus, Health, feed_status
-from ticdc_lakehouse.ops.verify.results import last_verification, verification_text
+from ticdc_lakehouse.ops.verify.results import last_verification, verification_object, verification_text
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName, texts_of
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     checked = [health_of(files, each, options.max_age) for each in found]
     if options.json:
-        print(json.dumps([status_object(each, *found) for each, found in zip(found, checked, strict=True)]))
+        print(json.dumps([_object(lake, each, *health) for each, health in zip(found, checked, strict=True)]))
     else:
         print("\n".join(f"{each.feed}: {text}" for each, (_, text) in zip(found, checked, strict=True)))
     return max((health for health, _ in checked), default=Health.FINE) if options.check else 0
@@ -148,6 +148,17 @@ def checked_status(status: FeedStatus, tolerated: Thresholds) -> tuple[Health, s
     return health, without_controls(f"{health.name.lower()}: {'; '.join(status.concerns(tolerated)) or _next(status)}")
 
 
+def _object(lake: DeltaReader, status: FeedStatus, health: Health, text: str) -> dict[str, object]:
+    """Returns what is printed of a feed, for programs."""
+    return status_object(status, health, text) | {
+        "retention": {
+            layer.value: {"first_batch": floor.first_batch, "tso": floor.tso or None, "held_by": floor.held_by}
+            for layer, floor in retention.floors(lake, status.feed).items()
+        },
+        "verified": verification_object(last_verification(lake, status.feed)),
+    }
+
+
 def status_object(status: FeedStatus, health: Health, text: str) -> dict[str, object]:
     """Returns a feed's status as a JSON object; times in seconds."""
     return {
@@ -165,19 +176,24 @@ def status_object(status: FeedStatus, health: Health, text: str) -> dict[str, ob
         "unapplied_seconds": status.unapplied_seconds,
         "age_seconds": status.age_seconds,
         "waiting_on": status.waiting_on,
+        "blocked_by": None if status.blocked_by is None else status.blocked_by.position,
         "caught_up": status.caught_up,
-        "tables": [_table_object(name, state) for name, state in sorted(status.tables.items())],
+        "tables": [_table_object(status, name, state) for name, state in sorted(status.tables.items())],
     }
 
 
-def _table_object(name: TableName, state: TableState) -> dict[str, object]:
+def _table_object(status: FeedStatus, name: TableName, state: TableState) -> dict[str, object]:
     return {
         "database": name[0],
         "table": name[1],
         "applied_tso": state.applied_tso,
         "blocked": state.blocked,
+        "blocked_at": state.applied_tso if state.blocked else None,
+        "block_reason": None if state.stop is None else str(state.stop),
+        "needs_override": state.needs_override,
         "dropped": state.dropped,
-        "reason": None if state.stop is None else str(state.stop),
+        "pending_columns": list(status.pending.get(name, ())),
+        "left_out": name in status.left_out,
     }
 
 

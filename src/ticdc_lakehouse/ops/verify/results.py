@@ -169,10 +169,23 @@ def last_verification(lake: Reader, feed: str) -> list[Values]:
     return lake.rows(f"SELECT verified_at, tso, result, different_rows {of_feed} AND verified_at = {newest}")
 
 
+def verification_object(rows: Sequence[Values]) -> dict[str, object] | None:
+    """Returns what `last_verification` returned as a JSON object, None without rows; ``tables`` counts the tables of
+    each result."""
+    if not rows:
+        return None
+    counts = {result.value: count for result, count in _counts(rows).items()}
+    return {"time": rows[0]["verified_at"].isoformat(), "tso": max(row["tso"] for row in rows), "tables": counts}
+
+
+def _counts(rows: Sequence[Values]) -> dict[Result, int]:
+    counts = {result: sum(row["result"] == result for row in rows) for result in Result}
+    return {result: count for result, count in counts.items() if count}
+
+
 def verification_text(rows: Sequence[Values]) -> str:
     """Returns what `last_verification` returned, at least one row, in words."""
-    counts = {result: sum(row["result"] == result for row in rows) for result in Result}
-    parts = ", ".join(f"{count} {result}" for result, count in counts.items() if count)
+    parts = ", ".join(f"{count} {result}" for result, count in _counts(rows).items())
     return (
         f"{rows[0]['verified_at']:%Y-%m-%d %H:%M:%S}, at {with_time(max(row['tso'] for row in rows))}: tables {parts}"
     )
