@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl, lake_in
@@ -136,3 +136,30 @@ def test_a_prompt_follows_tables_that_another_process_renames(
     assert seen is not None
     assert seen[feed.name].tso == at(3)
     assert {(row["id"], row["v"]) for row in spark.table(view).collect()} == {(1, "of u"), (2, "of u")}
+
+
+@pytest.mark.long
+def test_views_are_made_again_where_a_table_is_truncated_meanwhile(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed, options = Changefeed(spark, broker, tmp_path), argparse.Namespace(project=Path(), lake=None)
+    prompt, show = lake_in(spark, tmp_path, f"prompt_of_{feed.name}"), views.show
+    monkeypatch.setattr(sql, "feed_files", lambda _: {feed.name: feed.write_file()})
+    monkeypatch.setattr(sql, "open_reader", lambda _: DeltaReader(tmp_path))
+    monkeypatch.setattr(sql, "feed_run", lambda *_: feed.run)
+    feed.send(0, T.insert(at(1), 1, "of t"), U.insert(at(1), 1, "of u"))
+    feed.resolve(at(1))
+    feed.go()
+    prompt.register()
+
+    def show_beside_gold(*arguments: Any) -> None:
+        monkeypatch.setattr(views, "show", show)
+        feed.send(0, ddl(at(2), "TRUNCATE TABLE shop.u", "shop", "u", "TRUNCATE"))
+        feed.resolve(at(3))
+        feed.go()
+        show(*arguments)
+
+    monkeypatch.setattr(views, "show", show_beside_gold)
+    assert sql.refresh_views(options, prompt)[feed.name].tso == at(3)
+    counts = [spark.table(prompt.table(Layer.GOLD, feed.shown_name(name))).count() for name in ("t", "u")]
+    assert counts == [1, 0]

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from changefeed import Changefeed, Source, as_on_databricks, at, ddl
+from pyspark.errors import AnalysisException
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import USER_METADATA
-from ticdc_lakehouse.gold import live_table, maintenance, staging, table_execution, views, windows
+from ticdc_lakehouse.gold import irregular, live_table, maintenance, staging, table_execution, views, windows
 from ticdc_lakehouse.gold.live_commits import Commits, commits_since, restore
 from ticdc_lakehouse.gold.publication import publish_versions
 from ticdc_lakehouse.gold.run import GoldRun
@@ -356,6 +357,79 @@ def test_views_are_made_once_though_gold_publishes_meanwhile(
     publish_nothing_new(as_on_databricks(feed.lake), config)
     assert (sorted(made[:2]), made[2:]) == (["a", "b"], ["a"])
     assert (feed.state.tso, feed.rows("a"), feed.rows("b")) == (at(9), {1: ("at 9",)}, {1: ("quiet",)})
+
+
+def test_what_gold_changes_meanwhile_is_shown_as_gold_shows_it(
+    maintained: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass that did more than gold's own publication would never end beside a busy feed."""
+    feed, config, made = maintained, maintained.run.gold_config, list[str]()
+    keep_view, create_view, show = Lake.keep_view, irregular.create_view, views.show
+
+    def noted(lake: Lake, layer: Layer, name: str, query: str, **named: Any) -> None:
+        made.append(f"{layer} {name.rpartition('_')[2]} {named.get('same_comment', False)}")
+        keep_view(lake, layer, name, query, **named)
+
+    def note_irregular(*arguments: Any) -> None:
+        made.append("irregular")
+        create_view(*arguments)
+
+    def show_before_gold(*arguments: Any, **named: Any) -> None:
+        monkeypatch.setattr(views, "show", show)
+        show(*arguments, **named)
+        windows.apply(feed.lake, config)
+        monkeypatch.setattr(Lake, "keep_view", noted)
+        monkeypatch.setattr(irregular, "create_view", note_irregular)
+
+    monkeypatch.setattr(views, "show", show_before_gold)
+    publish_nothing_new(as_on_databricks(feed.lake), config)
+    assert made == ["gold a True"]
+    assert (feed.state.tso, feed.rows("a"), feed.rows("b")) == (at(6), {1: ("second",)}, {1: ("quiet",)})
+
+
+def test_a_table_that_gold_truncates_while_views_are_made_was_not_restored(
+    maintained: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version to show is one of a table that has another name by then."""
+    feed, config, before = maintained, maintained.run.gold_config, maintained.state
+    gold_view = views.gold_view
+    feed.send(0, ddl(at(7), "TRUNCATE TABLE `shop`.`b`", "shop", "b", "TRUNCATE"))
+    feed.resolve(at(8))
+    feed.load()
+
+    def beside_gold(*arguments: Any, **named: Any) -> None:
+        monkeypatch.setattr(views, "gold_view", gold_view)
+        windows.apply(feed.lake, config)
+        gold_view(*arguments, **named)
+
+    monkeypatch.setattr(views, "gold_view", beside_gold)
+    publish_nothing_new(as_on_databricks(feed.lake), config)
+    assert (feed.state.tso, feed.rows("a"), feed.rows("b")) == (at(8), {1: ("second",)}, {})
+    with pytest.raises(AnalysisException):
+        views.show(feed.lake, config, before)
+    feed.go()
+    assert (feed.rows("a"), feed.rows("b")) == ({1: ("second",)}, {})
+
+
+def test_names_that_nobody_searched_are_not_shown(maintained: Changefeed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gold publishes a RENAME during a search, and dies when it has renamed one of two tables."""
+    feed, config, tables = maintained, maintained.run.gold_config, Lake.tables
+    feed.send(0, ddl(at(7), "RENAME TABLE `b` TO `c`, `a` TO `b`", "shop", "b", "RENAME"))
+    feed.resolve(at(8))
+    feed.load()
+
+    def beside_gold(*arguments: Any) -> list[str]:
+        monkeypatch.setattr(Lake, "tables", tables)
+        feed.die_before_renaming()
+        b, c = (feed.state.tables["shop", name].lake_name for name in "bc")
+        feed.lake.take_names({b: c})
+        return tables(*arguments)
+
+    monkeypatch.setattr(Lake, "tables", beside_gold)
+    publish_nothing_new(as_on_databricks(feed.lake), config)
+    assert not views.are_current(feed.lake, config, feed.state.tables)
+    feed.go()
+    assert (feed.rows("b"), feed.rows("c")) == ({1: ("second",)}, {1: ("quiet",)})
 
 
 def test_what_another_run_has_staged_stays_for_a_day(feed: Changefeed, tmp_path: Path) -> None:

@@ -15,9 +15,6 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.schema.definition import Table
 
-_VIEWS_AT_ONCE = 4
-"""Views that are renewed at the same time: each waits for the catalog more than it works."""
-
 
 def publish(
     lake: Lake,
@@ -42,7 +39,7 @@ def publish(
     tables = _defined(shown)
     arriving = lake.leave_names(renames)
     views.repoint_and_take_names(lake, config, arriving, tables)
-    with ThreadPoolExecutor(_VIEWS_AT_ONCE) as pool:
+    with ThreadPoolExecutor(views.VIEWS_AT_ONCE) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     views.update_comments(lake, config, {*renames.values(), *_moved(before, shown)}, tables)
     if before.number == 0 or _counts_change(config, before, kept) or _has_loaded(new_definitions):
@@ -106,14 +103,9 @@ def _has_loaded(new_definitions: Iterable[Definition]) -> bool:
 
 
 def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: TableOutcome) -> None:
-    if outcome.definition is None:
-        return
-    name, table = outcome.state.lake_name, outcome.definition.table.named(outcome.name)
-    old = before.tables.get(outcome.name)
-    same = old is not None and (old.lake_name, old.stop) == (name, outcome.state.stop) and not outcome.new_definitions
-    views.gold_view(lake, config, table, outcome.state, same_comment=same)
-    if outcome.new_definitions or old is None or old.lake_name != name:
-        views.silver_view(lake, config, name, table)
+    if outcome.definition is not None:
+        table, old = outcome.definition.table.named(outcome.name), before.tables.get(outcome.name)
+        views.renew(lake, config, table, outcome.state, old, redefined=bool(outcome.new_definitions))
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:

@@ -7,10 +7,12 @@ A feed may do without those of gold (``gold.views: none``).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException
 
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import VERSION, Lake, Layer
 from ticdc_lakehouse.gold import irregular, live_table
@@ -44,6 +46,8 @@ _SHOWN = {
     Mode.EVENTUAL: "as far as its changes have arrived (gold mode eventual: not one point in time for all rows)",
 }
 _MARKER = "_views_in_place"
+VIEWS_AT_ONCE = 4
+"""Views that are renewed at the same time: each waits for the catalog more than it works."""
 
 
 def gold_view(
@@ -217,30 +221,64 @@ def is_marker_view(name: str) -> bool:
 def refresh(lake: Lake, config: GoldConfig, *, replaced: Collection[TableName] = ()) -> None:
     """Makes live tables have the names, and views show the versions, that are published: in a new session, or after a
     run that died. Leaves out the views of tables that are about to be ``replaced``."""
-    current, renamed = _restore_names(lake, config, published(lake, config.feed))
+    searched = published(lake, config.feed)
+    current, renamed = _restore_names(lake, config, searched)
     if not renamed:
-        show(lake, config, current, replaced=replaced)
+        if current.number != searched.number:
+            return  # the run that published it makes the views show it; if it died, the next one does
+        try:
+            show(lake, config, current, replaced=replaced)
+        except (AnalysisException, ConfigError):
+            if not _is_overtaken(lake, config, current):
+                raise
     _show_published_since(lake, config, current)
 
 
+def _is_overtaken(lake: Lake, config: GoldConfig, current: Published) -> bool:
+    """True if another run has published since ``current``: it may have dropped or renamed a table that could not be
+    shown. Then the next run of gold looks after all views, too."""
+    is_overtaken = newest(lake, config.feed, current).number != current.number
+    if is_overtaken:
+        mark_stale(lake, config.feed)
+    return is_overtaken
+
+
 def _show_published_since(lake: Lake, config: GoldConfig, shown: Published) -> Published:
-    """Shows what another run has published since ``shown``, whose views may have been put back meanwhile: of these
-    tables alone, since that run may publish again sooner than all views are made. Returns the newest published state.
-    """
+    """Shows what another run has published since ``shown``, whose views may have been put back meanwhile, until there
+    is nothing newer. That ends: it does no more than publishing does, and that run must also apply its windows. Returns
+    the newest published state."""
     while (later := newest(lake, config.feed, shown)).number != shown.number:
-        config = replace(config, mode=later.mode)
-        changed = {name for name in later.tables if _shown_state(later, name) != _shown_state(shown, name)}
-        tables = [(table, state) for table, state in _with_rows(later) if table.name in changed]
-        in_place = [(table, state) for table, state in tables if id_of(lake, state.lake_name) == state.stable_id]
-        for table, state in in_place:
-            _show_table(lake, config, table, state)
-        drop(lake, _view_names(shown) - _view_names(later))
-        if len(in_place) == len(tables):
-            irregular.create_view(lake, config, _with_rows(later))
-        else:  # that run is about to rename them, and shows them then; or it has died
-            mark_stale(lake, config.feed)
-        shown = later
+        try:
+            _show_changed(lake, replace(config, mode=later.mode), shown, later)
+        except AnalysisException:
+            if not _is_overtaken(lake, config, later):
+                raise
+        else:
+            shown = later
     return shown
+
+
+def _show_changed(lake: Lake, config: GoldConfig, shown: Published, later: Published) -> None:
+    """Makes the views of the tables that changed since ``shown`` show ``later``, as far as their live tables have their
+    published names."""
+    changed = {name for name in later.tables if _shown_state(later, name) != _shown_state(shown, name)}
+    tables = [(table, state) for table, state in _with_rows(later) if table.name in changed]
+    in_place = [(table, state) for table, state in tables if id_of(lake, state.lake_name) == state.stable_id]
+    with ThreadPoolExecutor(VIEWS_AT_ONCE) as pool:
+        list(pool.map(lambda each: _renew_since(lake, config, shown, later, *each), in_place))
+    drop(lake, _view_names(shown) - _view_names(later))
+    if len(in_place) < len(tables):  # that run is about to rename them, and shows them then; or it has died
+        mark_stale(lake, config.feed)
+    elif sorted(irregular.counted(config, _with_rows(shown))) != sorted(irregular.counted(config, _with_rows(later))):
+        irregular.create_view(lake, config, _with_rows(later))
+
+
+def _renew_since(
+    lake: Lake, config: GoldConfig, shown: Published, later: Published, table: Table, state: TableState
+) -> None:
+    old = shown.tables.get(table.name)
+    former = None if old is None else shown.definitions.get(old.stable_id)
+    renew(lake, config, table, state, old, redefined=former != later.definitions[state.stable_id])
 
 
 def _shown_state(published_state: Published, name: TableName) -> tuple[object, ...] | None:
@@ -350,9 +388,22 @@ def _show_table(lake: Lake, config: GoldConfig, table: Table, state: TableState)
     try:
         gold_view(lake, config, table, state)
     except AnalysisException:
-        lake.commits(lake.table(Layer.LIVE, state.lake_name), state.version)  # says so if it lacks the version
+        if id_of(lake, state.lake_name) == state.stable_id:  # else another run has dropped or renamed it since
+            lake.commits(lake.table(Layer.LIVE, state.lake_name), state.version)  # says so if it lacks the version
         raise
     silver_view(lake, config, state.lake_name, table)
+
+
+def renew(
+    lake: Lake, config: GoldConfig, table: Table, state: TableState, old: TableState | None, *, redefined: bool
+) -> None:
+    """Makes the views of a table, which show its published state ``old`` if there is one, show ``state``: silver's only
+    if the table's columns (``redefined``) or its name have changed."""
+    is_renamed = old is None or old.lake_name != state.lake_name
+    same = old is not None and old.stop == state.stop and not is_renamed and not redefined
+    gold_view(lake, config, table, state, same_comment=same)
+    if redefined or is_renamed:
+        silver_view(lake, config, state.lake_name, table)
 
 
 def drop(lake: Lake, names: Collection[str], *, layers: Collection[Layer] = (Layer.GOLD, Layer.SILVER)) -> None:

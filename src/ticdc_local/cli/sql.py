@@ -11,7 +11,7 @@ from itertools import chain, takewhile
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of
@@ -141,15 +141,27 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Publishe
             note(f"{feed}: no file in resources/feeds, so its views are not made")
             continue
         events_table.create_views(lake, feed)
-        if not has_published_names(reader, live_names(now.tables.values())):
-            note(f"{feed}: {_UNSETTLED} {in_same_place(options, f'ticdc-lake run --feed {feed}')}")
-            feeds[feed] = Published()
-            continue
-        try:
-            views.show(lake, feed_run(options, feed, lake).gold_config, now)
-        except ConfigError as error:
-            note(f"{feed}: its views are not made: {error}")
+        feeds[feed] = _show(options, lake, feed, now)
     return feeds
+
+
+def _show(options: argparse.Namespace, lake: Lake, feed: str, now: Published, *, again: bool = True) -> Published:
+    """Makes a feed's views show ``now``, or once ``again`` what a run has published meanwhile, if that dropped or
+    renamed tables. Returns the state whose views were made."""
+    if not has_published_names(open_reader(options), live_names(now.tables.values())):
+        note(f"{feed}: {_UNSETTLED} {in_same_place(options, f'ticdc-lake run --feed {feed}')}")
+        return Published()
+    try:
+        views.show(lake, feed_run(options, feed, lake).gold_config, now)
+    except ConfigError as error:
+        note(f"{feed}: its views are not made: {error}")
+    except AnalysisException:
+        later = newest(open_reader(options), feed, now)
+        if not again or later.number == now.number:
+            raise
+        lake.refresh()
+        return _show(options, lake, feed, later, again=False)
+    return now
 
 
 def follow_renames(
