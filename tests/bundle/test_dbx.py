@@ -18,7 +18,8 @@ from ticdc_local.runner.graph import read_job
 
 ROOT = Path(__file__).parents[2]
 UNUSED = dict.fromkeys(("service_principal", "analysts", "operators", "warehouse_id"), "x")
-FEEDS = json.loads(read_job(load_bundle(ROOT, "prod", UNUSED), "ticdc_lake").parameters["feeds"])
+FEEDS = ["crm", "hr"]
+GIVEN = {"feeds": json.dumps(FEEDS), "scheduled_feeds": json.dumps(FEEDS)}
 
 
 def workflows(**variables: Any) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def test_the_committed_file_is_the_bundle() -> None:
 
 
 def test_each_feed_has_a_job_with_the_schedule_and_mails_of_the_one_that_starts_it() -> None:
-    found = workflows(alert_emails=["ops@example.com"])
+    found = workflows(alert_emails=["ops@example.com"], **GIVEN)
     others = ["ticdc_loop", "ticdc_maintenance", "ticdc_ops", "ticdc_selftest"]
     assert list(found) == [*(f"ticdc_feed_{feed}" for feed in FEEDS), *others]
     bundle = load_bundle(ROOT, "prod", UNUSED)
@@ -46,6 +47,12 @@ def test_each_feed_has_a_job_with_the_schedule_and_mails_of_the_one_that_starts_
     maintained = found["ticdc_maintenance"]["tasks"]
     assert [task["notebook_task"]["base_parameters"]["feed"] for task in maintained] == FEEDS
     assert len({task["task_key"] for task in maintained}) == len(FEEDS)
+
+
+def test_jobs_without_a_feed_are_left_out() -> None:
+    """Where all feeds are in the loop."""
+    found = workflows(feeds='["crm"]', scheduled_feeds="[]", loop_feeds='["crm"]')
+    assert list(found) == ["ticdc_loop", "ticdc_ops", "ticdc_selftest"]
 
 
 def test_feeds_and_clusters_follow_the_variables() -> None:
@@ -85,7 +92,7 @@ def test_a_relative_folder_is_refused() -> None:
 @pytest.mark.parametrize("feeds", ["crm", "[1]", '{"crm": 1}'])
 def test_feeds_that_are_no_list_are_refused(feeds: str) -> None:
     with pytest.raises(ConfigError, match=r"ticdc_lake: feeds: inputs: expected a JSON list of texts, found"):
-        deployment_text(ROOT, "/Repos", {"feeds": feeds})
+        deployment_text(ROOT, "/Repos", {"feeds": feeds, "scheduled_feeds": feeds})
 
 
 def test_the_command_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ def test_exactly_one_trigger_that_development_mode_can_pause(bundle: Bundle) -> 
 
 
 def test_the_loop_is_paused_until_somebody_wants_it(bundle: Bundle) -> None:
-    assert bundle.resource("jobs", "ticdc_loop").definition["continuous"] == {"pause_status": "PAUSED"}
+    assert MAIN["variables"]["loop_pause_status"]["default"] == "PAUSED"
     wanted = load_bundle(ROOT, bundle.target, {**GIVEN, "loop_pause_status": "UNPAUSED"})
     assert wanted.resource("jobs", "ticdc_loop").definition["continuous"] == {"pause_status": "UNPAUSED"}
 

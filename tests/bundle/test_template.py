@@ -100,8 +100,16 @@ def test_the_bundle_carries_the_feed_in_its_catalog(tmp_path: Path, catalog: str
         assert (parameters["feeds"], parameters["catalog"]) == ('["crm"]', catalog)
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        "{alert_emails: [data-oncall@example.com]}",
+        "{scheduled_feeds: '[]', loop_feeds: '[\"crm\"]', loop_pause_status: UNPAUSED}",
+    ],
+    ids=["mails", "loop"],
+)
 @pytest.mark.long
-def test_the_tests_hold_for_a_project_with_its_own_feed_catalog_machines_and_mails(tmp_path: Path) -> None:
+def test_the_tests_hold_for_a_project_with_its_own_feed_catalog_and_machines(tmp_path: Path, variables: str) -> None:
     """The sample of a deployment from CI runs them first. Their other folders make projects of their own."""
     folder = tmp_path / "own"
     subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
@@ -109,7 +117,7 @@ def test_the_tests_hold_for_a_project_with_its_own_feed_catalog_machines_and_mai
     file = folder / "databricks.yml"
     text = file.read_text().replace("default: i3.xlarge", "default: Standard_D4ds_v5")
     prod = "  prod: &prod\n"
-    file.write_text(text.replace(prod, f"{prod}    variables: {{alert_emails: [data-oncall@example.com]}}\n"))
+    file.write_text(text.replace(prod, f"{prod}    variables: {variables}\n"))
     assert main(["dbx", "--project", str(folder)]) == 0
     command = [
         sys.executable,

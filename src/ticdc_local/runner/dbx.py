@@ -54,20 +54,22 @@ def deployment_text(root: Path, workspace: str, variables: Mapping[str, Any]) ->
 
 def _workflows(bundle: Bundle) -> Iterator[dict[str, Any]]:
     jobs = {each.key: each.definition for each in bundle.resources if each.kind == "jobs"}
-    started = {work["job_id"] for job in jobs.values() for _, work in _run_jobs(job)}
+    starting = {key: list(_starting_tasks(job)) for key, job in jobs.items()}
+    started = {work["job_id"] for tasks in starting.values() for _, work in tasks}
     for key, job in jobs.items():
-        if runs := list(_run_jobs(job)):
-            yield from (_chain(job, jobs[work["job_id"]], feed, work) for feed, work in runs)
-        elif key not in started:
-            yield {**job, "tasks": [flat for task in job["tasks"] for flat in _tasks(task, job)]}
+        if starting[key]:
+            for task, work in starting[key]:
+                yield from (_chain(job, jobs[work["job_id"]], feed, work) for feed in _inputs(task, job))
+        elif key not in started and (tasks := [flat for task in job["tasks"] for flat in _tasks(task, job)]):
+            yield {**job, "tasks": tasks}  # without any feed for its tasks there is nothing to do
 
 
-def _run_jobs(job: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields the feeds that a job starts another job for, each with the parameters that it passes."""
+def _starting_tasks(job: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Yields the tasks that start another job for each feed, with what they pass to it."""
     for task in job["tasks"]:
         work = task.get("for_each_task", {}).get("task", {}).get("run_job_task")
         if work is not None:
-            yield from ((feed, work) for feed in _inputs(task, job))
+            yield task, work
 
 
 def _chain(starts: Mapping[str, Any], job: Mapping[str, Any], feed: str, work: Mapping[str, Any]) -> dict[str, Any]:
