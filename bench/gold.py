@@ -116,7 +116,7 @@ def _apply(lake: Lake, case: Case, made: Made) -> float:
 
 
 def prepare_bare(lake: Lake, config: GoldConfig, after: int, through: int, *, create: bool) -> None:
-    """Lay down what the bare MERGEs read: a window's newest change of each key, typed."""
+    """Lay down what the bare MERGEs read: a window's latest change of each key, typed."""
     side_by_side(partial(_prepare_one, lake, config, after, through, create=create), len(config.tables))
 
 

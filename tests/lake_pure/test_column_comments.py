@@ -17,7 +17,7 @@ COLUMNS = {
     "silver events": events_table.EVENT_COLUMNS,
     "silver schemas": external_schemas._COLUMNS,
     "ops.quarantine_actions": quarantine._ACTION_COLUMNS,
-    "ops.kept": maintenance._COLUMNS,
+    "ops.readable_since": maintenance._COLUMNS,
     "ops.retention": retention_floor._COLUMNS,
     **{f"ops.{name}": columns for name, (columns, _) in {**state_tables._TABLES, **results._TABLES}.items()},
 }

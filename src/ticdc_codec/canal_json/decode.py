@@ -158,7 +158,7 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         location = None if envelope.tidb is None else envelope.tidb.claim_check_location
         if location is not None:
             value, envelope = self._stored(envelope, location)
-        table = self._tables.described(envelope)
+        table = self._tables.reader(envelope)
         head = _prefixes([value])[0]
         return SingleRow(
             item=item,

@@ -173,15 +173,15 @@ class _NamesCheck:
 
 
 class TableReaders:
-    """The tables of a feed that messages have described so far."""
+    """The tables of a feed whose layouts messages have sent so far."""
 
-    __slots__ = ("_by_description",)
+    __slots__ = ("_by_layout",)
 
     def __init__(self) -> None:
-        self._by_description: dict[tuple[Any, ...], CanalTableReader] = {}
+        self._by_layout: dict[tuple[Any, ...], CanalTableReader] = {}
 
-    def described(self, envelope: Envelope) -> CanalTableReader:
-        """Returns the table as this row describes it. Raises DecodeError."""
+    def reader(self, envelope: Envelope) -> CanalTableReader:
+        """Returns the reader of rows with the layout of this one. Raises DecodeError."""
         names = _members(envelope, "sqlType", envelope.sql_type, _SQL_TYPES)
         types = _members(envelope, "mysqlType", envelope.mysql_type, _MYSQL_TYPES)
         keys = envelope.pk_names or ()
@@ -196,10 +196,10 @@ class TableReaders:
         if unknown := [*filterfalse(is_known, types.values())]:
             raise envelope.fault("unknown_type", f"expected types of TiDB in mysqlType, found {unknown[0][:80]!r}")
         ordered = {name: types[name] for name in names}  # mysqlType's own order is a Go map's (wire.md 1.4.1)
-        description = (envelope.database, envelope.table, keys, *ordered.items())
+        sent = (envelope.database, envelope.table, keys, *ordered.items())
         table = cached(
-            self._by_description,
-            description,
+            self._by_layout,
+            sent,
             lambda: CanalTableReader(envelope.database, envelope.table, keys, ordered),
         )
         make_room(table.sql_types)

@@ -129,14 +129,14 @@ class LayoutCache:
             raise DecodeError("duplicate_column", f"column {twice} twice in a group", offset=at)
         if len(self._known) >= self.LIMIT:
             self._known.clear()
-        described = [
+        coded = [
             self._column(*column, at)
             for column in zip(names, numbers[: len(names)], numbers[len(names) :], strict=True)
         ]
-        columns = tuple(column for column, _ in described)
+        columns = tuple(column for column, _ in coded)
         layout = GroupLayout(
             event_layout=Layout(database, table, columns, columns_text(columns)),
-            encodings=bytes(encoding for _, encoding in described),
+            encodings=bytes(encoding for _, encoding in coded),
             names=tuple(orjson.dumps(name).decode() + ":" for name in names),
             keys=key_positions(columns),
         )

@@ -27,21 +27,21 @@ _EXACT_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """What is known of a column."""
+class SentColumn:
+    """What messages say of a column."""
 
     column: Column
     value_format: ValueFormat
 
 
-def described(name: str, field: Field | None, defined: Column | None, zone: ZoneInfo, *, key: bool) -> Described:
+def sent_column(name: str, field: Field | None, defined: Column | None, zone: ZoneInfo, *, key: bool) -> SentColumn:
     """Returns the column of this name. Raises DecodeError ``bad_schema`` for a schema field that TiCDC does not
     write."""
     text, value_format = _type(field, defined, zone)
     # A NULL comes as the column's DEFAULT (wire.md 8.5). Without the schema it is unknown which columns have one.
     default = not key if field is None else field.optional and field.default is not UNSET
     column = Column(name=name, type=text, key=key, defect=DEBEZIUM_DEFAULT if default else None)
-    return Described(with_type(column, parse_type(text)), value_format)
+    return SentColumn(with_type(column, parse_type(text)), value_format)
 
 
 def with_type(column: Column, kind: MysqlType) -> Column:

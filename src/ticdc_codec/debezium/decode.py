@@ -25,7 +25,7 @@ from ticdc_codec.debezium.envelope import (
     read_whole,
     with_names_once,
 )
-from ticdc_codec.debezium.table import DebeziumTableReader, Description, RowMembers, TableReaders, members_of
+from ticdc_codec.debezium.table import DebeziumTableReader, RowMembers, SentLayout, TableReaders, members_of
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
@@ -173,7 +173,7 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
             named = read_whole(key) if key else None
             if key:
                 names_of(key)
-            table = self._tables.described(_description(row, whole, named))
+            table = self._tables.reader(_sent_layout(row, whole, named))
             plain_key = None if named is None else table.plain_key(named.payload)
             commits = [checked_tso(row.source.commit_ts)]
         except (DecodeError, *Unreadable) as error:
@@ -229,9 +229,9 @@ def _images(op: Op, rows: list[RowMembers]) -> tuple[list[Image], list[Image]]:
     return old, new
 
 
-def _description(row: RowPayload, whole: Whole, key: Whole | None) -> Description:
+def _sent_layout(row: RowPayload, whole: Whole, key: Whole | None) -> SentLayout:
     image = row.before if row.op == "d" else row.after
-    return Description(
+    return SentLayout(
         database=row.source.db,
         table=row.source.table,
         names=tuple(members_of(image or b"null")),

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.batch import DecoderContext
 from ticdc_codec.bounded_cache import cached
-from ticdc_codec.debezium.column import Described, described
+from ticdc_codec.debezium.column import SentColumn, sent_column
 from ticdc_codec.debezium.envelope import columns_of
 from ticdc_codec.debezium.value import Texts, ValueFormat, texts
 from ticdc_codec.errors import DecodeError
@@ -33,30 +33,30 @@ class RowMembers(msgspec.Struct, gc=False):
 
 
 class DebeziumTableReader:
-    """A table as one message describes it: its columns, its handle key, and the bytes that follow the payloads."""
+    """The layout of a table in one message: its columns, its handle key, and the bytes that follow the payloads."""
 
     __slots__ = ("_columns", "_handle", "_images", "_key_end", "_key_images", "_key_names", "_named", "_read_key",
                  "end", "layout", "order", "read")  # fmt: skip
 
-    def __init__(self, description: Description, columns: Mapping[str, Described]) -> None:
+    def __init__(self, sent: SentLayout, columns: Mapping[str, SentColumn]) -> None:
         layout = tuple(each.column for each in columns.values())
-        self.layout = Layout(description.database, description.table, layout, columns_text(layout))
+        self.layout = Layout(sent.database, sent.table, layout, columns_text(layout))
         self._images = ImageTypes([*columns])
         formats = [each.value_format for each in columns.values()]
         self.read = self._images.reader(_row_type(_image_type(self._images, formats)), ("before", "after"))
         """Reads a row's images. Raises DecodeError or one of ``Unreadable`` if they have other columns."""
-        self.end = _end_of(description.schema)
+        self.end = _end_of(sent.schema)
         """Bytes after a row's payload."""
-        self.order = ColumnOrder(columns if not description.schema else (), ignored=("before", "after"))
+        self.order = ColumnOrder(columns if not sent.schema else (), ignored=("before", "after"))
         """Order of the columns in a message without schema; with one, the schema is compared byte for byte."""
         self._columns = [*zip(self._images.getters(), formats, strict=True)]
         self._handle = key_positions(layout)
         # Images never have a virtual column (wire.md 1.5.1), so it is not compared.
-        self._key_names = [name for name in description.keys or () if name in columns]
+        self._key_names = [name for name in sent.keys or () if name in columns]
         self._key_images = ImageTypes(self._key_names)
-        self._key_end = _end_of(description.key_schema)
+        self._key_end = _end_of(sent.key_schema)
         getters = dict(zip(columns, self._images.getters(), strict=True))
-        self._named = None if description.keys is None else [getters[name] for name in self._key_names]
+        self._named = None if sent.keys is None else [getters[name] for name in self._key_names]
         self._read_key = self._key_images.image_reader(
             _image_type(self._key_images, [columns[name].value_format for name in self._key_names])
         )
@@ -124,8 +124,8 @@ def _texts(values: list[Any], value_format: ValueFormat) -> Texts:
     return [None if value is None else next(converted) for value in values]
 
 
-class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """A table as one message describes it."""
+class SentLayout(msgspec.Struct, frozen=True, kw_only=True):
+    """The layout of a table in one message."""
 
     database: str
     table: str
@@ -139,39 +139,37 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TableReaders:
-    """The tables of a feed that messages have described so far."""
+    """The tables of a feed whose layouts messages have sent so far."""
 
-    __slots__ = ("_by_description", "_context", "_zone")
+    __slots__ = ("_by_layout", "_context", "_zone")
 
     def __init__(self, context: DecoderContext, zone: ZoneInfo) -> None:
         self._context = context
         self._zone = zone
-        self._by_description: dict[Description, DebeziumTableReader] = {}
+        self._by_layout: dict[SentLayout, DebeziumTableReader] = {}
 
-    def described(self, description: Description) -> DebeziumTableReader:
-        """Returns the table as this row describes it. Raises DecodeError, or one of ``Unreadable``."""
-        return cached(
-            self._by_description, description, lambda: DebeziumTableReader(description, self._columns(description))
-        )
+    def reader(self, sent: SentLayout) -> DebeziumTableReader:
+        """Returns the reader of rows with this layout. Raises DecodeError, or one of ``Unreadable``."""
+        return cached(self._by_layout, sent, lambda: DebeziumTableReader(sent, self._columns(sent)))
 
-    def _columns(self, description: Description) -> dict[str, Described]:
-        fields = columns_of(description.schema) if description.schema else {}
-        if fields and not fields.keys() >= {*description.names}:
-            raise DecodeError("wrong_columns", f"expected columns {[*fields]}, found {[*description.names]}")
-        if fields and not fields.keys() >= {*(description.keys or ())}:
+    def _columns(self, sent: SentLayout) -> dict[str, SentColumn]:
+        fields = columns_of(sent.schema) if sent.schema else {}
+        if fields and not fields.keys() >= {*sent.names}:
+            raise DecodeError("wrong_columns", f"expected columns {[*fields]}, found {[*sent.names]}")
+        if fields and not fields.keys() >= {*(sent.keys or ())}:
             raise DecodeError(
-                "wrong_columns", f"expected key columns among {[*fields]}, found {description.keys} {KEY_COLUMN_HINT}"
+                "wrong_columns", f"expected key columns among {[*fields]}, found {sent.keys} {KEY_COLUMN_HINT}"
             )
-        defined = self._defined(description)
+        defined = self._defined(sent)
         # Before v8.5 messages have no key (wire.md 1.5.1).
-        keys = description.keys if description.keys is not None else [name for name in defined if defined[name].key]
+        keys = sent.keys if sent.keys is not None else [name for name in defined if defined[name].key]
         # ticdc takes a unique key with virtual columns too, which images do not have, and the others are not unique.
-        keys = keys if {*description.names} >= {*keys} else ()
+        keys = keys if {*sent.names} >= {*keys} else ()
         return {
-            name: described(name, fields.get(name), defined.get(name), self._zone, key=name in keys)
-            for name in description.names
+            name: sent_column(name, fields.get(name), defined.get(name), self._zone, key=name in keys)
+            for name in sent.names
         }
 
-    def _defined(self, description: Description) -> dict[str, Column]:
-        columns = self._context.schemas.get((description.database, description.table, 0), ())
+    def _defined(self, sent: SentLayout) -> dict[str, Column]:
+        columns = self._context.schemas.get((sent.database, sent.table, 0), ())
         return {column.name: column for column in columns}

@@ -24,7 +24,7 @@ from ticdc_codec.json_table import handle_key_lines, old_handle_keys, without_nu
 from ticdc_codec.json_text import Unreadable, check_replaced_bytes, names_of, quotes_of_all, unreadable
 from ticdc_codec.message import MAX_DECOMPRESSED, decompress, stored_message
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, Key, key_texts, offset_of, read_key, texts_of
-from ticdc_codec.open_protocol.table import Description, OpenTableReader, RowMembers, described, op_of, read_images
+from ticdc_codec.open_protocol.table import OpenTableReader, RowMembers, SentLayout, op_of, read_images, sent_cells
 from ticdc_codec.options import Compression, SinkOptions
 from ticdc_codec.row_builder import RowColumns
 
@@ -269,7 +269,7 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
     """Rows of messages that may have several."""
 
     def __init__(self) -> None:
-        self._by_description: dict[Description, OpenTableReader] = {}
+        self._by_layout: dict[SentLayout, OpenTableReader] = {}
         self._refuse: Refuse | None = None
 
     def begin(self, refuse: Refuse | None) -> None:
@@ -300,9 +300,9 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
         """Returns the row of a table that need not be known. Raises DecodeError."""
         prefix = _prefix_of(item.key, item.text)
         partitioned = not prefix[2]
-        text, cells, lost = described(item.text, partitioned=partitioned)
-        description = Description(str(prefix[0]), str(prefix[1]), partitioned, cells, lost)
-        table = cached(self._by_description, description, lambda: OpenTableReader(description))
+        text, cells, lost = sent_cells(item.text, partitioned=partitioned)
+        sent = SentLayout(str(prefix[0]), str(prefix[1]), partitioned, cells, lost)
+        table = cached(self._by_layout, sent, lambda: OpenTableReader(sent))
         return SingleRow(
             item=item,
             group=_Group(table),

@@ -87,7 +87,7 @@ def read_images(value: bytes) -> Images:
     return _IMAGES(value)
 
 
-def described(value: bytes, *, partitioned: bool) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
+def sent_cells(value: bytes, *, partitioned: bool) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
     """Returns a row, of a partition or not, the columns that it describes, and those whose old values have lost their
     names; these are taken out of the row. Raises DecodeError."""
     try:
@@ -184,7 +184,7 @@ Texts = list[Any]
 """A column's texts: None is NULL, UNSET what ``p`` leaves out."""
 
 
-class Description(NamedTuple):
+class SentLayout(NamedTuple):
     """All that a row shows of its table."""
 
     database: str
@@ -201,16 +201,16 @@ class Description(NamedTuple):
 
 
 class OpenTableReader:
-    """One description of a table."""
+    """All that a row shows of its table."""
 
     __slots__ = ("_formats", "_images", "_keys", "_marks", "_quotes", "layout", "order", "read")
 
-    def __init__(self, description: Description) -> None:
-        cells, by_h = description.cells, description.h_names_key
-        described = [_column(cell, description, by_h=by_h) for cell in cells]
-        columns = tuple(column for column, _ in described)
-        self._formats = [value_format for _, value_format in described]
-        self.layout = Layout(description.database, description.table, columns, columns_text(columns))
+    def __init__(self, sent: SentLayout) -> None:
+        cells, by_h = sent.cells, sent.h_names_key
+        read = [_column(cell, sent, by_h=by_h) for cell in cells]
+        columns = tuple(column for column, _ in read)
+        self._formats = [value_format for _, value_format in read]
+        self.layout = Layout(sent.database, sent.table, columns, columns_text(columns))
         self._images = ImageTypes([cell.name for cell in cells])
         self.read = self._images.reader(_row_type(self._images, cells, self._formats), ("u", "p", "d"))
         """Reads a row of this table. Raises DecodeError or one of ``Unreadable`` for any other text."""
@@ -222,7 +222,7 @@ class OpenTableReader:
         self.order = ColumnOrder((cell.name for cell in cells), ignored=("u", "p", "d"), suffix=b'{"t":')
 
     def check_key(self, images: Sequence[Any]) -> None:
-        """Raises DecodeError unless whole images name the columns of the handle key as the description does."""
+        """Raises DecodeError unless whole images name the columns of the handle key as the layout does."""
         if any(h(image) is not own for h, own in self._marks for image in images):
             raise DecodeError("wrong_columns", "expected the same columns with h in the rows of a table")
 
@@ -261,11 +261,11 @@ def _partial(value_format: ValueFormat, cells: list[Any]) -> tuple[Texts, int]:
     return [UNSET if cell is UNSET else next(following) for cell in cells], len(texts)
 
 
-def _column(cell: Cell, description: Description, *, by_h: bool) -> tuple[Column, ValueFormat]:
-    """Returns the column that a cell describes, and the format of its values. ``by_h`` is `Description.h_names_key`.
+def _column(cell: Cell, sent: SentLayout, *, by_h: bool) -> tuple[Column, ValueFormat]:
+    """Returns the column that a cell describes, and the format of its values. ``by_h`` is `SentLayout.h_names_key`.
     Raises DecodeError."""
     try:
-        text, value_format = format_of(cell.code, cell.read_as, checked=description.partitioned)
+        text, value_format = format_of(cell.code, cell.read_as, checked=sent.partitioned)
     except KeyError:
         raise DecodeError("unknown_type", f"column {cell.name} is of type {cell.code}") from None
     if cell.flags >> 63:
@@ -277,17 +277,17 @@ def _column(cell: Cell, description: Description, *, by_h: bool) -> tuple[Column
         key=cell.h is True if by_h else bool(cell.flags & Flag.HANDLE_KEY),
         flags=cell.flags,
         by="index" if family in (Family.ENUM, Family.SET) else None,
-        defect=OPEN_LOST_NAME if cell.name in description.lost else _defect(cell, family, description),
+        defect=OPEN_LOST_NAME if cell.name in sent.lost else _defect(cell, family, sent),
     )
     return column, value_format
 
 
-def _defect(cell: Cell, family: Family, description: Description) -> str | None:
+def _defect(cell: Cell, family: Family, sent: SentLayout) -> str | None:
     """Returns the defect of flags that are missing or stale after a DDL of a partitioned table (wire.md 8.4), else
     None. Integers have the binary flag always (1.2.5), a NOT NULL text may have none."""
     flags = cell.flags
     if flags == 0:
-        is_wrong = family is Family.INTEGER or (family is Family.TEXT and description.partitioned)
+        is_wrong = family is Family.INTEGER or (family is Family.TEXT and sent.partitioned)
     else:
         is_wrong = flags > 0xFF or cell.read_as != flags
     return OPEN_FLAGS if is_wrong else None

@@ -50,7 +50,7 @@ from ticdc_lakehouse.planning.recovery import still_recoverable
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import literal
 
-KEPT = "kept"
+READABLE_SINCE = "readable_since"
 _TRIES = 5
 """Attempts to publish beside runs of gold: each takes seconds to minutes, a run of gold comes every few minutes."""
 _COLUMNS = """
@@ -84,7 +84,7 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     create_tables(lake)  # of a feed that never ran they may be missing
     feed, days = config.feed, config.retention_days
     since = (now or datetime.now(UTC)) - timedelta(days=days)
-    since = max(since, kept_since(lake, feed) or since)
+    since = max(since, readable_since(lake, feed) or since)
     first = _first_shown(lake, feed, since)
     known = published_ids(lake, feed)  # first: what gold publishes meanwhile is none of it
     needed = _needed(lake, feed, first, days)
@@ -208,22 +208,24 @@ def _needed(lake: Lake, feed: str, first: int, days: int) -> set[str]:
 
 
 def _record(lake: Lake, feed: str, since: datetime) -> None:
-    table = lake.create(Layer.OPS, KEPT, _COLUMNS, comment="How far back each feed's gold can be read")
+    table = lake.create(Layer.OPS, READABLE_SINCE, _COLUMNS, comment="How far back each feed's gold can be read")
     row = lake.spark.createDataFrame([(feed, since, datetime.now(UTC))], lake.spark.table(table).schema)
     row.write.format("delta").mode("append").saveAsTable(table)
 
 
-def kept_since(lake: Lake, feed: str) -> datetime | None:
+def readable_since(lake: Lake, feed: str) -> datetime | None:
     """Returns the time before which replaced states are gone; None if maintenance never ran."""
-    if not lake.exists(Layer.OPS, KEPT):
+    if not lake.exists(Layer.OPS, READABLE_SINCE):
         return None
-    row = lake.spark.table(lake.table(Layer.OPS, KEPT)).where(F.col("feed") == feed).agg(F.max("since")).first()
+    row = (
+        lake.spark.table(lake.table(Layer.OPS, READABLE_SINCE)).where(F.col("feed") == feed).agg(F.max("since")).first()
+    )
     return None if row is None or row[0] is None else row[0].astimezone(UTC)
 
 
 def last_maintained(lake: Reader, feed: str) -> datetime | None:
     """Returns when maintenance ran last; if it never did, when the feed first published; None before that."""
-    for name, of_all in ((KEPT, "max(kept_at)"), (WINDOWS, "min(published_at)")):
+    for name, of_all in ((READABLE_SINCE, "max(kept_at)"), (WINDOWS, "min(published_at)")):
         if lake.exists(Layer.OPS, name):
             [row] = values_of(lake, name, feed, "true", f"{of_all} AS time")
             if row["time"] is not None:

@@ -43,7 +43,7 @@ _YIELDS = "_ticdc_yields"
 large for a message and has only the handle key."""
 _AGE = "struct(commit_ts, coalesce(octet_length(image), -1))"
 NEWEST_IMAGE = f"max_by(image, {_AGE})"
-"""SQL aggregate over `changes_sql`'s columns: the image of the newest change. Of one commit_ts an upsert (the longest
+"""SQL aggregate over `changes_sql`'s columns: the image of the latest change. Of one commit_ts an upsert (the longest
 image, where one copy has the handle key only) comes after a delete."""
 WHOLE_COLUMNS = f"{KEY} STRING, commit_ts BIGINT, image STRING, error STRING"
 """SQL: the result for a row that is read from TiDB: its image, or why it has none."""
@@ -52,7 +52,7 @@ STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
 
 
 def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> None:
-    """Merges the newest change of each key into the live table. Repeating it changes nothing."""
+    """Merges the latest change of each key into the live table. Repeating it changes nothing."""
     columns = [quoted(column.name) for column in typed_columns(rows.table)]
     tombstones = rows.eventual
     stored = [KEY, COMMIT_TS, IRREGULAR, *([DELETED] if tombstones else []), *columns]
@@ -124,7 +124,7 @@ def _stage_view(stage: Stage) -> str:
 
 
 def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """Returns SQL of the newest change of each key among the rows: key, commit_ts, whether it is gone, in mode eventual
+    """Returns SQL of the latest change of each key among the rows: key, commit_ts, whether it is gone, in mode eventual
     whether a row of the same commit stays, irregular, then the typed columns.
 
     The two ``inline`` are optimizer barriers: without them the optimizer writes the parsing of a column out wherever
@@ -168,7 +168,7 @@ def _keys_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
 
 
 def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """Returns SQL of the changes among which the newest of each key is looked for: without exact commit_ts (eventual
+    """Returns SQL of the changes among which the latest of each key is looked for: without exact commit_ts (eventual
     mode) the last of each partition, since in a partition changes of one key arrive in commit order. Of one exact
     commit_ts the longest image, as in `NEWEST_IMAGE`."""
     changes = changes_sql(lake, feed, rows, time_zone)

@@ -57,7 +57,7 @@ def read_whole(
     """Yields the step with its cut rows whole, and the point before the first row that TiDB could not return. The rows
     can be read only within the context.
 
-    Of each key only the newest change is read: no older one is merged.
+    Of each key only the latest change is read: no older one is merged.
     """
     folder = str(Path(lake.checkpoint(f"gold_{config.feed}")) / "source" / f"_ticdc_source_{uuid4().hex}")
     whole = replace(rows, whole_rows=folder)

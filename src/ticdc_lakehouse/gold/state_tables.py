@@ -5,7 +5,7 @@
     ops.table_states   one row per table and window in which its state changed; the window ``base`` has all tables
     ops.definitions    one row per definition of a table, in the window that made it known
     ops.topics         one row per topic and table of which the topic delivered a row change or DDL
-    ops.overrides      what a person decided about a blocked table (`overrides`)
+    ops.overrides      operators' overrides of blocked tables (`overrides`)
 
 All are append-only, except for what maintenance deletes. A run writes the window's row last, so that the rows of a run
 that died are never read. Rows of ``ops.topics`` count whoever wrote them: they say what Kafka has delivered, which
@@ -87,7 +87,7 @@ _OVERRIDE_COLUMNS = f"""{_IDENTITY}
     action STRING NOT NULL COMMENT 'skip-ddl, resume or repair; of one commit_ts the largest number is valid',
     commit_ts BIGINT NOT NULL COMMENT 'commit_ts of the DDL that blocked the table; else TSO of its block or repair',
     reason STRING NOT NULL COMMENT 'reason that the operator gave',
-    decided_at TIMESTAMP NOT NULL COMMENT 'when it was decided'
+    decided_at TIMESTAMP NOT NULL COMMENT 'when the operator gave it'
 """
 _TOPIC_COLUMNS = """
     feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
@@ -100,7 +100,10 @@ _TABLES = {
     WINDOWS: (_WINDOW_COLUMNS, "Published windows of every feed: the commit point of gold"),
     TABLE_STATES: (_STATE_COLUMNS, "The state of each table, a row for each window in which it changed"),
     DEFINITIONS: (_DEFINITION_COLUMNS, "Definitions of every feed's tables, by commit_ts"),
-    OVERRIDES: (_OVERRIDE_COLUMNS, "What people decided about blocked tables, and rows that they had repaired"),
+    OVERRIDES: (
+        _OVERRIDE_COLUMNS,
+        "Operators' overrides of blocked tables (skip-ddl, resume), and their repairs of rows",
+    ),
     TOPICS: (_TOPIC_COLUMNS, "Tables of which each topic has delivered a row change or DDL"),
 }
 # Each window appends a small file: from 50 on they are compacted. History is in the rows, so old versions may go.

@@ -15,7 +15,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, session_lake
 from ticdc_lakehouse.gold.live_table import id_of, live_name, live_names
-from ticdc_lakehouse.gold.maintenance import kept_since
+from ticdc_lakehouse.gold.maintenance import readable_since
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS
@@ -105,7 +105,9 @@ def _earliest_kept(lake: Lake, feed: str) -> int:
     """Returns the earliest watermark of a feed whose state is kept: the retention time begins when another one takes
     its place. Raises ConfigError for a feed that has published none."""
     windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("tso") > 0)
-    replacing = F.col("published_at") < F.lit(kept_since(lake, feed))  # the last of them took the place of all before
+    replacing = F.col("published_at") < F.lit(
+        readable_since(lake, feed)
+    )  # the last of them took the place of all before
     kept = F.coalesce(F.max(F.when(replacing, F.col("tso"))), F.min("tso"))
     row = windows.where(F.col("feed") == feed).agg(kept).first()
     if row is None or row[0] is None:

@@ -3,7 +3,7 @@
     live.<feed>_<database>_<table>   the Delta table: its rows, with the handle key and commit_ts of each
     gold.<feed>_<database>_<table>   view for analysts: pinned to the published Delta version
 
-``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, a DDL in one
+``apply`` takes the window (W_prev, W] as a whole: each table's latest change per handle key in one MERGE, a DDL in one
 commit. Then W and the Delta version of every table are published (``state.commit_window``), then live tables get their
 new names and views their new versions (``publication``). A run that dies in between leaves the published state as it
 was; the next run continues from what the dead one wrote (``interrupted_run.resume``), or puts it back.

@@ -39,7 +39,7 @@ class MergeRows:
 
     @property
     def eventual(self) -> bool:
-        """True in mode eventual: the newest change of a key wins whenever it arrives, and deleted rows stay as
+        """True in mode eventual: the latest change of a key wins whenever it arrives, and deleted rows stay as
         tombstones."""
         return self.batches is not None
 
