@@ -96,8 +96,8 @@ def test_the_bundle_carries_the_feed_in_its_catalog(tmp_path: Path, catalog: str
     initialised(tmp_path, feed="crm", catalog=catalog)
     for target in read_yaml(tmp_path / "databricks.yml")["targets"]:
         given = dict.fromkeys(("service_principal", "analysts", "operators", "warehouse_id"), "x")
-        parameters = read_job(load_bundle(tmp_path, target, given), "ticdc_lake").parameters
-        assert (parameters["feeds"], parameters["catalog"]) == ('["crm"]', catalog)
+        bundle = load_bundle(tmp_path, target, given)
+        assert (bundle.variables["feeds"], read_job(bundle, "ticdc_lake").parameters["catalog"]) == ('["crm"]', catalog)
 
 
 @pytest.mark.parametrize(
