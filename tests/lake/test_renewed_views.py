@@ -150,16 +150,20 @@ def test_views_are_made_again_where_a_table_is_truncated_meanwhile(
     feed.send(0, T.insert(at(1), 1, "of t"), U.insert(at(1), 1, "of u"))
     feed.resolve(at(1))
     feed.go()
+    for second in (2, 3, 4):
+        feed.send(0, U.insert(at(second), second, "of u"))
+        feed.resolve(at(second))
+        feed.go()
     prompt.register()
 
     def show_beside_gold(*arguments: Any) -> None:
         monkeypatch.setattr(views, "show", show)
-        feed.send(0, ddl(at(2), "TRUNCATE TABLE shop.u", "shop", "u", "TRUNCATE"))
-        feed.resolve(at(3))
+        feed.send(0, ddl(at(5), "TRUNCATE TABLE shop.u", "shop", "u", "TRUNCATE"))
+        feed.resolve(at(5))
         feed.go()
         show(*arguments)
 
     monkeypatch.setattr(views, "show", show_beside_gold)
-    assert sql.refresh_views(options, prompt)[feed.name].tso == at(3)
+    assert sql.refresh_views(options, prompt)[feed.name].tso == at(5)
     counts = [spark.table(prompt.table(Layer.GOLD, feed.shown_name(name))).count() for name in ("t", "u")]
     assert counts == [1, 0]

@@ -391,10 +391,15 @@ def test_a_table_that_gold_truncates_while_views_are_made_was_not_restored(
     maintained: Changefeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The version to show is one of a table that has another name by then."""
-    feed, config, before = maintained, maintained.run.gold_config, maintained.state
-    gold_view = views.gold_view
-    feed.send(0, ddl(at(7), "TRUNCATE TABLE `shop`.`b`", "shop", "b", "TRUNCATE"))
-    feed.resolve(at(8))
+    feed, config, gold_view = maintained, maintained.run.gold_config, views.gold_view
+    for second in (7, 8, 9):
+        feed.send(0, B.update(at(second), (1, ""), (1, f"at {second}")))
+        feed.resolve(at(second))
+        feed.go()
+    before = feed.state
+    feed.send(0, A.update(at(10), (1, "second"), (1, "third")))
+    feed.send(0, ddl(at(10), "TRUNCATE TABLE `shop`.`b`", "shop", "b", "TRUNCATE"))
+    feed.resolve(at(10))
     feed.load()
 
     def beside_gold(*arguments: Any, **named: Any) -> None:
@@ -404,11 +409,12 @@ def test_a_table_that_gold_truncates_while_views_are_made_was_not_restored(
 
     monkeypatch.setattr(views, "gold_view", beside_gold)
     publish_nothing_new(as_on_databricks(feed.lake), config)
-    assert (feed.state.tso, feed.rows("a"), feed.rows("b")) == (at(8), {1: ("second",)}, {})
+    assert (feed.state.tso, feed.rows("a"), feed.rows("b")) == (at(10), {1: ("third",)}, {})
+    assert feed.state.tables["shop", "b"].version < before.tables["shop", "b"].version
     with pytest.raises(AnalysisException):
         views.show(feed.lake, config, before)
     feed.go()
-    assert (feed.rows("a"), feed.rows("b")) == ({1: ("second",)}, {})
+    assert (feed.rows("a"), feed.rows("b")) == ({1: ("third",)}, {})
 
 
 def test_names_that_nobody_searched_are_not_shown(maintained: Changefeed, monkeypatch: pytest.MonkeyPatch) -> None:
