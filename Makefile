@@ -124,7 +124,7 @@ lock: ## Resolve requirements.lock again (needs uv)
 	    --no-annotate --no-header --quiet --upgrade --extra local --extra dev -o requirements.lock pyproject.toml
 
 clean: ## Delete .venv, the demo's lake and caches inside the project (not the jars' cache folder)
-	rm -rf .venv .venv-connect .venv-dbr .venv-dbx .lake build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-connect .venv-dbr .venv-dbx .lake build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # A .venv without pip is made again: Debian's python3 leaves one where python3-venv is missing, and `uv venv` makes one.
 # setuptools is installed first, also from the lock: pyspark comes as source, and to build it in isolation pip would download

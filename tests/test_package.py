@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import statistics
 import subprocess
 import sys
 import tomllib
@@ -50,6 +51,20 @@ def test_every_module_is_on_a_floor(package: str) -> None:
     paths = [path for path in (PROJECT / "src" / package).iterdir() if path.suffix in ("", ".py")]
     modules = {path.stem for path in paths if not path.name.startswith("__")}
     assert {f"{package}.{module}" for module in modules} <= on_a_floor
+
+
+def test_functions_and_files_stay_small() -> None:
+    """docs/architecture.md, Floors."""
+    texts = {path: path.read_text(encoding="utf-8") for path in (PROJECT / "src").rglob("*.py")}
+    lines = {
+        f"{path}:{node.lineno} {node.name}": node.end_lineno - node.lineno + 1
+        for path, text in texts.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and node.end_lineno is not None
+    }
+    assert {name: count for name, count in lines.items() if count > 40} == {}
+    assert statistics.median(lines.values()) <= 6
+    assert {path.name: text.count("\n") for path, text in texts.items() if text.count("\n") > 420} == {}
 
 
 def test_every_public_name_is_there() -> None:
