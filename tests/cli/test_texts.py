@@ -216,6 +216,13 @@ def test_a_status_as_json_has_the_figures_of_the_text() -> None:
     assert (orders["blocked_at"], orders["block_reason"], orders["needs_override"]) == (None, None, False)
 
 
+def test_a_table_that_gold_keeps_after_its_drop_needs_no_override() -> None:
+    stop = StopReason(kind=StopKind.DROPPED, commit_ts=EARLIER, needs_override=True)
+    dropped = TableState(lake_name="o", stable_id="o", version=3, applied_tso=EARLIER, stop=stop)
+    [table] = status_object(replace(STATUS, tables={TableName("shop", "o"): dropped}), Health.FINE, "")["tables"]
+    assert (table["dropped"], table["blocked"], table["needs_override"]) == (True, False, False)
+
+
 def test_a_status_as_json_says_which_columns_are_pending_and_what_the_file_leaves_out() -> None:
     a, orders = TableName("shop", "a"), TableName("shop", "orders")
     message = BlockingMessage(topic="shop", partition=0, offset=7, reason="bad_json", database=None, table=None)

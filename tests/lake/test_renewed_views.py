@@ -18,8 +18,11 @@ from ticdc_local.cli import sql
 from ticdc_local.delta_reader import DeltaReader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
+    from ticdc_lakehouse.folder_lake import FolderLake
     from ticdc_local.broker import Broker
 
 T, U = Source(table="t"), Source(table="u")
@@ -138,32 +141,68 @@ def test_a_prompt_follows_tables_that_another_process_renames(
     assert {(row["id"], row["v"]) for row in spark.table(view).collect()} == {(1, "of u"), (2, "of u")}
 
 
-@pytest.mark.long
-def test_views_are_made_again_where_a_table_is_truncated_meanwhile(
+@pytest.fixture
+def watched(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    feed, options = Changefeed(spark, broker, tmp_path), argparse.Namespace(project=Path(), lake=None)
-    prompt, show = lake_in(spark, tmp_path, f"prompt_of_{feed.name}"), views.show
+) -> tuple[Changefeed, FolderLake]:
+    """A feed whose table u has been changed in several windows, and the lake of a prompt."""
+    feed, prompt = Changefeed(spark, broker, tmp_path), lake_in(spark, tmp_path, f"prompt_of_{tmp_path.name}")
     monkeypatch.setattr(sql, "feed_files", lambda _: {feed.name: feed.write_file()})
     monkeypatch.setattr(sql, "open_reader", lambda _: DeltaReader(tmp_path))
     monkeypatch.setattr(sql, "feed_run", lambda *_: feed.run)
     feed.send(0, T.insert(at(1), 1, "of t"), U.insert(at(1), 1, "of u"))
-    feed.resolve(at(1))
-    feed.go()
     for second in (2, 3, 4):
         feed.send(0, U.insert(at(second), second, "of u"))
         feed.resolve(at(second))
         feed.go()
     prompt.register()
+    return feed, prompt
+
+
+def refreshed_beside(
+    monkeypatch: pytest.MonkeyPatch, watched: tuple[Changefeed, FolderLake], act: Callable[[Changefeed], object]
+) -> tuple[int, dict[str, int]]:
+    """The TSO whose views a prompt has made while another process acts, and how many rows each has."""
+    (feed, prompt), show = watched, views.show
+    made = {name: prompt.table(Layer.GOLD, feed.shown_name(name)) for name in ("t", "u")}
 
     def show_beside_gold(*arguments: Any) -> None:
         monkeypatch.setattr(views, "show", show)
-        feed.send(0, ddl(at(5), "TRUNCATE TABLE shop.u", "shop", "u", "TRUNCATE"))
-        feed.resolve(at(5))
-        feed.go()
+        act(feed)
         show(*arguments)
 
     monkeypatch.setattr(views, "show", show_beside_gold)
-    assert sql.refresh_views(options, prompt)[feed.name].tso == at(5)
-    counts = [spark.table(prompt.table(Layer.GOLD, feed.shown_name(name))).count() for name in ("t", "u")]
-    assert counts == [1, 0]
+    shown = sql.refresh_views(argparse.Namespace(project=Path(), lake=None), prompt)[feed.name]
+    spark = feed.spark
+    return shown.tso, {
+        name: spark.table(view).count() for name, view in made.items() if spark.catalog.tableExists(view)
+    }
+
+
+@pytest.mark.long
+def test_views_are_made_again_where_a_table_is_truncated_meanwhile(
+    watched: tuple[Changefeed, FolderLake], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def truncate(feed: Changefeed) -> None:
+        feed.send(0, ddl(at(5), "TRUNCATE TABLE shop.u", "shop", "u", "TRUNCATE"))
+        feed.resolve(at(5))
+        feed.go()
+
+    assert refreshed_beside(monkeypatch, watched, truncate) == (at(5), {"t": 1, "u": 0})
+
+
+@pytest.mark.long
+def test_views_of_before_are_gone_where_tables_are_being_renamed_meanwhile(
+    watched: tuple[Changefeed, FolderLake], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run has published a RENAME, and died when it had moved one table away."""
+
+    def rename(feed: Changefeed) -> None:
+        former = feed.shown_name("u")
+        feed.send(0, ddl(at(5), "RENAME TABLE shop.u TO shop.w", "shop", "u", "RENAME"))
+        feed.resolve(at(5))
+        feed.load()
+        feed.die_before_renaming()
+        feed.lake.take_names({former: f"{former}_elsewhere"})
+
+    assert refreshed_beside(monkeypatch, watched, rename) == (0, {})

@@ -225,7 +225,8 @@ def refresh(lake: Lake, config: GoldConfig, *, replaced: Collection[TableName] =
     current, renamed = _restore_names(lake, config, searched)
     if not renamed:
         if current.number != searched.number:
-            return  # the run that published it makes the views show it; if it died, the next one does
+            mark_stale(lake, config.feed)  # that run may know nothing of ``searched``: the next one shows all
+            return
         try:
             show(lake, config, current, replaced=replaced)
         except (AnalysisException, ConfigError):

@@ -155,11 +155,12 @@ def _show(options: argparse.Namespace, lake: Lake, feed: str, now: Published, *,
         views.show(lake, feed_run(options, feed, lake).gold_config, now)
     except ConfigError as error:
         note(f"{feed}: its views are not made: {error}")
-    except AnalysisException:
+    except (AnalysisException, Py4JJavaError):  # the latter where the folder is gone
         later = newest(open_reader(options), feed, now)
         if not again or later.number == now.number:
             raise
         lake.refresh()
+        views.drop(lake, names_ever(lake, feed), layers=(Layer.GOLD,))  # they may show rows of other tables now
         return _show(options, lake, feed, later, again=False)
     return now
 

@@ -190,7 +190,7 @@ def _table_object(status: FeedStatus, name: TableName, state: TableState) -> dic
         "blocked": state.blocked,
         "blocked_at": state.applied_tso if state.blocked else None,
         "block_reason": None if state.stop is None else str(state.stop),
-        "needs_override": state.needs_override,
+        "needs_override": state.blocked and state.needs_override,
         "dropped": state.dropped,
         "pending_columns": list(status.pending.get(name, ())),
         "left_out": name in status.left_out,
