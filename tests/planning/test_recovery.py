@@ -135,6 +135,23 @@ def test_truncated_table_comes_back_beside_the_new_one() -> None:
     assert plan(now, U).state == STATE
 
 
+@pytest.mark.parametrize(
+    ("gone", "restore", "name"),
+    [("DROP TABLE t", "RECOVER TABLE t", NAME), ("TRUNCATE TABLE t", "FLASHBACK TABLE t TO u", U)],
+)
+def test_a_dropped_table_that_gold_never_saw_is_the_one_that_comes_back(
+    gone: str, restore: str, name: TableName
+) -> None:
+    """It had the name of an older dropped table, whose rows are not its own."""
+    ddls = (ddl(11, "RENAME TABLE e TO t"), ddl(12, gone), ddl(15, restore))
+    made = plan(dropped(*ddls), name)
+    assert (made.definition, made.through) == (None, 15)
+    assert "the rows of the restored table are unknown" in str(made.stop)
+    first = dropped(*ddls[:2])
+    (unknown,) = [each for each in plan_tables(first).recoverable if each.dropped_at == 12]
+    assert (unknown.stop is not None, unknown.start) == (True, None)
+
+
 def test_the_table_that_was_dropped_last_comes_back() -> None:
     older = replace(DELETED, stable_id="f_d_t__data_5", dropped_at=5)
     now = dropped(ddl(12, "RECOVER TABLE t"), gone=(DELETED, older))

@@ -25,6 +25,7 @@ from ticdc_lakehouse.planning.recovery import (
     recoverable_builders,
     recoverable_of,
     restored,
+    unknown_table,
     without_rows,
 )
 from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, remaining_groups
@@ -310,6 +311,14 @@ class WindowTables:
         elif ended.definition is not None:
             unknown = [each for each in self.recoverable if (each.name, each.dropped_at) == dropped]
             self.recoverable = [ended if each in unknown else each for each in self.recoverable]
+
+    def keep_unknown(self, ddl: DdlEvent, names: Iterable[TableName]) -> None:
+        """Keeps those that a DROP or TRUNCATE empties and gold does not know as recoverable, where an older dropped
+        table has the name: TiDB finds them, and not that one."""
+        for name in names:
+            is_unknown = self.builders.named(name) is None and self.is_new(ddl)
+            if is_unknown and recoverable_of(self.recoverable, name):
+                self.keep_recoverable(unknown_table(name, ddl.commit_ts))
 
     def forget_rows(self, builder: TablePlanBuilder) -> None:
         """Takes the rows from a recoverable table that an earlier window restored, and that has caught up since."""
