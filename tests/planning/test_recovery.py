@@ -152,6 +152,16 @@ def test_a_dropped_table_that_gold_never_saw_is_the_one_that_comes_back(
     assert (unknown.stop is not None, unknown.start) == (True, None)
 
 
+def test_a_kept_table_does_not_come_back_for_one_that_gold_never_saw() -> None:
+    """``on_drop: keep``: the older table is still shown when the other one gets its name."""
+    texts = ("DROP TABLE t", "RENAME TABLE e TO t", "DROP TABLE t", "RECOVER TABLE t")
+    ddls = tuple(ddl(commit_ts, text) for commit_ts, text in enumerate(texts, 11))
+    keep = GoldConfig(feed="f", time_zone="UTC", policy=lambda *_: Policy(on_drop=OnDrop.KEEP))
+    made = plan(planning_input(known=KNOWN, state=STATE, ddls=ddls, config=keep))
+    assert made.definition is None
+    assert "the rows of the restored table are unknown" in str(made.stop)
+
+
 def test_the_table_that_was_dropped_last_comes_back() -> None:
     older = replace(DELETED, stable_id="f_d_t__data_5", dropped_at=5)
     now = dropped(ddl(12, "RECOVER TABLE t"), gone=(DELETED, older))

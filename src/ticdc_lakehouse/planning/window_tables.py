@@ -315,9 +315,10 @@ class WindowTables:
     def keep_unknown(self, ddl: DdlEvent, names: Iterable[TableName]) -> None:
         """Keeps those that a DROP or TRUNCATE empties and gold does not know as recoverable, where an older dropped
         table has the name: TiDB finds them, and not that one."""
-        for name in names:
-            is_unknown = self.builders.named(name) is None and self.is_new(ddl)
-            if is_unknown and recoverable_of(self.recoverable, name):
+        for name in names if self.is_new(ddl) else ():
+            named = self.builders.named(name)
+            older = recoverable_of(self.recoverable, name) if named is None else named.dropped_before(ddl.commit_ts)
+            if older:
                 self.keep_recoverable(unknown_table(name, ddl.commit_ts))
 
     def forget_rows(self, builder: TablePlanBuilder) -> None:
