@@ -113,7 +113,7 @@ def test_an_ignored_ddl_changes_nothing(query: str) -> None:
 
 
 @pytest.mark.parametrize("resumed", [False, True])
-def test_a_table_that_is_blocked_already_goes_on_by_another_policy_once_it_is_resumed(resumed: bool) -> None:
+def test_a_table_that_is_blocked_already_continues_by_another_policy_once_it_is_resumed(resumed: bool) -> None:
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, UNFOLLOWED),))
     blocked = plan(now)
     assert blocked.stop
@@ -290,8 +290,9 @@ def test_rename_to_an_existing_name_blocks_both_tables_until_it_is_skipped() -> 
     }
     assert stopped.keys() == {"t", "u"}
     assert all((through, final) == (14, True) for through, final, _ in stopped.values())
-    assert "the table exists already: RENAME TABLE u TO t; ways out: `ticdc-lake load`" in stopped["t"][2]
-    assert "table d.t exists already: RENAME TABLE u TO t; ways out: `ticdc-lake load`" in stopped["u"][2]
+    ways = "`ticdc-lake load` continues from an export taken since; `ticdc-lake table skip-ddl` skips it"
+    assert f"the table exists already: RENAME TABLE u TO t; ways out: {ways}" in stopped["t"][2]
+    assert f"table d.t exists already: RENAME TABLE u TO t; ways out: {ways}" in stopped["u"][2]
     skipped = replace(now, skipped=frozenset({(DATA, 14), (other.stable_id, 14)}))
     assert [(made.name[1], made.through, block_reason(made)) for made in plan_tables(skipped).tables] == [
         ("t", 20, None),

@@ -232,16 +232,14 @@ def refresh(lake: Lake, config: GoldConfig, *, replaced: Collection[TableName] =
         except (AnalysisException, ConfigError):
             if not _is_overtaken(lake, config, current):
                 raise
+            mark_stale(lake, config.feed)
     _show_published_since(lake, config, current)
 
 
 def _is_overtaken(lake: Lake, config: GoldConfig, current: Published) -> bool:
     """True if another run has published since ``current``: it may have dropped or renamed a table that could not be
-    shown. Then the next run of gold looks after all views, too."""
-    is_overtaken = newest(lake, config.feed, current).number != current.number
-    if is_overtaken:
-        mark_stale(lake, config.feed)
-    return is_overtaken
+    shown."""
+    return newest(lake, config.feed, current).number != current.number
 
 
 def _show_published_since(lake: Lake, config: GoldConfig, shown: Published) -> Published:
@@ -254,6 +252,7 @@ def _show_published_since(lake: Lake, config: GoldConfig, shown: Published) -> P
         except AnalysisException:
             if not _is_overtaken(lake, config, later):
                 raise
+            mark_stale(lake, config.feed)
         else:
             shown = later
     return shown

@@ -100,7 +100,7 @@ def _create_like(tables: WindowTables, ddl: DdlEvent, statement: CreateTableLike
 def _drop(tables: WindowTables, ddl: DdlEvent, statement: DropTables | DropDatabase) -> None:
     match statement:
         case DropTables(names=names):
-            tables.keep_unknown(ddl, names)
+            tables.keep_unknown_tables(ddl, names)
             dropped = tables.affected(ddl, names)
         case DropDatabase(database=database):
             dropped = tables.of_database(ddl, database)
@@ -117,7 +117,7 @@ def _drop(tables: WindowTables, ddl: DdlEvent, statement: DropTables | DropDatab
 
 
 def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
-    tables.keep_unknown(ddl, (name,))
+    tables.keep_unknown_tables(ddl, (name,))
     builder = tables.affected_by(ddl, name)
     if builder is None:
         return

@@ -312,14 +312,17 @@ class WindowTables:
             unknown = [each for each in self.recoverable if (each.name, each.dropped_at) == dropped]
             self.recoverable = [ended if each in unknown else each for each in self.recoverable]
 
-    def keep_unknown(self, ddl: DdlEvent, names: Iterable[TableName]) -> None:
-        """Keeps those that a DROP or TRUNCATE empties and gold does not know as recoverable, where an older dropped
-        table has the name: TiDB finds them, and not that one."""
+    def keep_unknown_tables(self, ddl: DdlEvent, names: Iterable[TableName]) -> None:
+        """Keeps, as recoverable tables without rows, those of a DROP or TRUNCATE that gold does not have and that took
+        the name of a dropped table: TiDB restores them, and not the older one."""
         for name in names if self.is_new(ddl) else ():
-            named = self.builders.named(name)
-            older = recoverable_of(self.recoverable, name) if named is None else named.dropped_before(ddl.commit_ts)
-            if older:
+            if self._is_of_dropped_table(name, ddl.commit_ts):
                 self.keep_recoverable(unknown_table(name, ddl.commit_ts))
+
+    def _is_of_dropped_table(self, name: TableName, commit_ts: int) -> bool:
+        """True if the last table of this name that gold knows was dropped before a commit_ts."""
+        named = self.builders.named(name)
+        return bool(recoverable_of(self.recoverable, name)) if named is None else named.dropped_before(commit_ts)
 
     def forget_rows(self, builder: TablePlanBuilder) -> None:
         """Takes the rows from a recoverable table that an earlier window restored, and that has caught up since."""

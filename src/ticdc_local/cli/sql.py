@@ -146,8 +146,9 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Publishe
 
 
 def _show(options: argparse.Namespace, lake: Lake, feed: str, now: Published, *, again: bool = True) -> Published:
-    """Makes a feed's views show ``now``, or once ``again`` what a run has published meanwhile, if that dropped or
-    renamed tables. Returns the state whose views were made."""
+    """Makes a feed's views show the state ``now``. If a run publishes another one meanwhile, and drops or renames
+    tables, tries once more (``again``), with that. Returns the state that the views show: an empty one, and says so, if
+    live tables do not have their published names."""
     if not has_published_names(open_reader(options), live_names(now.tables.values())):
         note(f"{feed}: {_UNSETTLED} {in_same_place(options, f'ticdc-lake run --feed {feed}')}")
         return Published()

@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     checked = [health_of(files, each, options.max_age) for each in found]
     if options.json:
-        print(json.dumps([_object(lake, each, *health) for each, health in zip(found, checked, strict=True)]))
+        print(json.dumps([_feed_object(lake, each, *health) for each, health in zip(found, checked, strict=True)]))
     else:
         print("\n".join(f"{each.feed}: {text}" for each, (_, text) in zip(found, checked, strict=True)))
     return max((health for health, _ in checked), default=Health.FINE) if options.check else 0
@@ -148,7 +148,7 @@ def checked_status(status: FeedStatus, tolerated: Thresholds) -> tuple[Health, s
     return health, without_controls(f"{health.name.lower()}: {'; '.join(status.concerns(tolerated)) or _next(status)}")
 
 
-def _object(lake: DeltaReader, status: FeedStatus, health: Health, text: str) -> dict[str, object]:
+def _feed_object(lake: DeltaReader, status: FeedStatus, health: Health, text: str) -> dict[str, object]:
     """Returns what is printed of a feed, for programs."""
     return status_object(status, health, text) | {
         "retention": {
