@@ -16,7 +16,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import irregular, maintenance, state, table_execution, views, windows
+from ticdc_lakehouse.gold import irregular, maintenance, state, table_execution, table_views, view_marker, windows
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
 from ticdc_lakehouse.gold.time_travel import as_of
@@ -89,8 +89,8 @@ def expected(second: int) -> dict[int, tuple[str]]:
 
 def forget_views(feed: Changefeed) -> None:
     """As a new session of a laptop begins."""
-    views.mark_stale(feed.lake, feed.name)
-    views.drop(feed.lake, {state.lake_name for state in feed.state.tables.values()})
+    view_marker.mark_stale(feed.lake, feed.name)
+    table_views.drop(feed.lake, {state.lake_name for state in feed.state.tables.values()})
 
 
 def check(feed: Changefeed, second: int) -> None:
@@ -145,7 +145,7 @@ def test_gold_continues_wherever_it_died(
     feed.send(0, Source(table="new").insert(at(4), 1, "n"))
     feed.resolve(at(5))
     feed.load()
-    apply_and_die(feed, monkeypatch, views, "gold_view", after=1)
+    apply_and_die(feed, monkeypatch, table_views, "gold_view", after=1)
     assert feed.state.tso == at(5)
     feed.apply()
     assert feed.rows("a") == feed.rows("b") == expected(4)
@@ -192,7 +192,9 @@ def test_maintenance_takes_back_what_a_dead_run_wrote_before_it_deletes_files(
     write(feed, 2)
     feed.load()
     apply_and_die(feed, monkeypatch, state, "_commit", after=0)
-    views.mark_current(feed.lake, feed.run.gold_config, feed.state.tables)  # as behind a run that died while it merged
+    view_marker.mark_current(
+        feed.lake, feed.run.gold_config, feed.state.tables
+    )  # as behind a run that died while it merged
     compact, compacted = maintenance._compact, []
 
     def compact_and_tell(lake: Lake, name: str, *others: Any) -> None:
@@ -213,7 +215,7 @@ def test_maintenance_takes_back_what_a_dead_run_wrote_before_it_deletes_files(
     assert sorted(compacted) == [f"{feed.name}_shop_a", f"{feed.name}_shop_b"], "nothing of c is published"
     for table in as_of(spark, feed.name, at(1), lake=feed.lake).tables.values():
         assert {row["id"]: (row["v"],) for row in table.collect()} == expected(1)
-    assert not views.are_current(feed.lake, feed.run.gold_config, feed.state.tables)
+    assert not view_marker.are_current(feed.lake, feed.run.gold_config, feed.state.tables)
     assert feed.apply().tso == at(2)
     check(feed, 2)
     assert feed.rows("c") == {1: ("c",)}
@@ -428,5 +430,5 @@ def test_an_older_copy_of_a_live_table_is_refused(
     )
     feed.run.load(str(tmp_path / "export"))
     assert counted == [{"b"}, {"a", "b"}], "the loaded table is not left out of the view of irregular values"
-    assert views.are_current(feed.lake, feed.run.gold_config, feed.state.tables)
+    assert view_marker.are_current(feed.lake, feed.run.gold_config, feed.state.tables)
     check(feed, 3)

@@ -16,7 +16,17 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import USER_METADATA
-from ticdc_lakehouse.gold import irregular, live_table, maintenance, staging, table_execution, views, windows
+from ticdc_lakehouse.gold import (
+    irregular,
+    live_table,
+    maintenance,
+    staging,
+    table_execution,
+    table_views,
+    view_marker,
+    views,
+    windows,
+)
 from ticdc_lakehouse.gold.live_commits import Commits, commits_since, restore
 from ticdc_lakehouse.gold.publication import publish_versions
 from ticdc_lakehouse.gold.run import GoldRun
@@ -107,7 +117,7 @@ def test_views_that_another_run_moved_on_are_not_put_back(feed: Changefeed, monk
         windows.apply(feed.lake, feed.run.gold_config)
         show(*arguments, **named)
 
-    views.mark_stale(feed.lake, feed.name)
+    view_marker.mark_stale(feed.lake, feed.name)
     monkeypatch.setattr(views, "show", beside_another)
     views.refresh(feed.lake, feed.run.gold_config)
     assert feed.state.tso == at(4)
@@ -340,7 +350,7 @@ def test_views_are_made_once_though_gold_publishes_meanwhile(
 ) -> None:
     """Those of hundreds of tables take longer than gold's interval: only those that gold changed are made again."""
     feed, config, made = maintained, maintained.run.gold_config, list[str]()
-    gold_view, seconds = views.gold_view, iter((7, 9))
+    gold_view, seconds = table_views.gold_view, iter((7, 9))
 
     def beside_gold(lake: Lake, config: GoldConfig, table: Table, *others: Any, **named: Any) -> None:
         made.append(table.table)
@@ -349,11 +359,11 @@ def test_views_are_made_once_though_gold_publishes_meanwhile(
             feed.resolve(at(second))
             feed.load()
             with monkeypatch.context() as patch:
-                patch.setattr(views, "gold_view", gold_view)
+                patch.setattr(table_views, "gold_view", gold_view)
                 windows.apply(feed.lake, config)
         gold_view(lake, config, table, *others, **named)
 
-    monkeypatch.setattr(views, "gold_view", beside_gold)
+    monkeypatch.setattr(table_views, "gold_view", beside_gold)
     publish_nothing_new(as_on_databricks(feed.lake), config)
     assert (sorted(made[:2]), made[2:]) == (["a", "b"], ["a"])
     assert (feed.state.tso, feed.rows("a"), feed.rows("b")) == (at(9), {1: ("at 9",)}, {1: ("quiet",)})
@@ -391,7 +401,7 @@ def test_a_table_that_gold_truncates_while_views_are_made_was_not_restored(
     maintained: Changefeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The version to show is one of a table that has another name by then."""
-    feed, config, gold_view = maintained, maintained.run.gold_config, views.gold_view
+    feed, config, gold_view = maintained, maintained.run.gold_config, table_views.gold_view
     for second in (7, 8, 9):
         feed.send(0, B.update(at(second), (1, ""), (1, f"at {second}")))
         feed.resolve(at(second))
@@ -403,11 +413,11 @@ def test_a_table_that_gold_truncates_while_views_are_made_was_not_restored(
     feed.load()
 
     def beside_gold(*arguments: Any, **named: Any) -> None:
-        monkeypatch.setattr(views, "gold_view", gold_view)
+        monkeypatch.setattr(table_views, "gold_view", gold_view)
         windows.apply(feed.lake, config)
         gold_view(*arguments, **named)
 
-    monkeypatch.setattr(views, "gold_view", beside_gold)
+    monkeypatch.setattr(table_views, "gold_view", beside_gold)
     publish_nothing_new(as_on_databricks(feed.lake), config)
     assert (feed.state.tso, feed.rows("a"), feed.rows("b")) == (at(10), {1: ("third",)}, {})
     assert feed.state.tables["shop", "b"].version < before.tables["shop", "b"].version
@@ -433,7 +443,7 @@ def test_names_that_nobody_searched_are_not_shown(maintained: Changefeed, monkey
 
     monkeypatch.setattr(Lake, "tables", beside_gold)
     publish_nothing_new(as_on_databricks(feed.lake), config)
-    assert not views.are_current(feed.lake, config, feed.state.tables)
+    assert not view_marker.are_current(feed.lake, config, feed.state.tables)
     feed.go()
     assert (feed.rows("b"), feed.rows("c")) == ({1: ("second",)}, {1: ("quiet",)})
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.views import silver_view
+from ticdc_lakehouse.gold.table_views import silver_view
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.schema.script import tables_from_sql
 

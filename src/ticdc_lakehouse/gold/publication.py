@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold import irregular, state, views
+from ticdc_lakehouse.gold import irregular, state, table_views, view_marker, views
 from ticdc_lakehouse.gold.apply_plan import TableOutcome
 from ticdc_lakehouse.gold.live_table import live_name, live_names
 from ticdc_lakehouse.log import log
@@ -33,7 +33,7 @@ def publish(
     gone = {s.lake_name for s in before.tables.values()} - {s.lake_name for s in planned.tables.values()} - {""}
     changes = bool(shown or gone or renames)
     if changes:
-        views.mark_stale(lake, config.feed)
+        view_marker.mark_stale(lake, config.feed)
     after = state.commit_window(lake, config.feed, before, planned, new_definitions, row_changes)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=planned.tso, row_changes=row_changes)
     tables = _defined(shown)
@@ -44,9 +44,9 @@ def publish(
     views.update_comments(lake, config, {*renames.values(), *_moved(before, shown)}, tables)
     if before.number == 0 or _counts_change(config, before, kept) or _has_loaded(new_definitions):
         irregular.create_view(lake, config, _defined(kept))
-    views.drop(lake, gone)
+    table_views.drop(lake, gone)
     if changes:
-        views.mark_current(lake, config, planned.tables)
+        view_marker.mark_current(lake, config, planned.tables)
     return after
 
 
@@ -59,7 +59,7 @@ def publish_versions(
         name: replace(table, version=versions.get(table.stable_id, table.version))
         for name, table in before.tables.items()
     }
-    views.mark_stale(lake, config.feed)
+    view_marker.mark_stale(lake, config.feed)
     after = state.commit_window(lake, config.feed, before, replace(before, tables=tables), (), 0, run=run)
     views.refresh(lake, config)
     return after
@@ -105,7 +105,7 @@ def _has_loaded(new_definitions: Iterable[Definition]) -> bool:
 def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: TableOutcome) -> None:
     if outcome.definition is not None:
         table, old = outcome.definition.table.named(outcome.name), before.tables.get(outcome.name)
-        views.renew(lake, config, table, outcome.state, old, redefined=bool(outcome.new_definitions))
+        table_views.renew(lake, config, table, outcome.state, old, redefined=bool(outcome.new_definitions))
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:

@@ -17,7 +17,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.error_text import first_line
-from ticdc_lakehouse.gold import views
+from ticdc_lakehouse.gold import table_views, view_marker, views
 from ticdc_lakehouse.gold.live_table import has_published_names, live_names
 from ticdc_lakehouse.gold.state import names_ever, newest, published, published_feeds
 from ticdc_lakehouse.gold.time_travel import as_of
@@ -126,7 +126,7 @@ def _row_limit(text: str) -> int:
 def names(lake: Lake) -> list[str]:
     """Returns the tables and views that a statement may name, without those that gold keeps for itself."""
     all_names = (f"{schema}.{name}" for layer, schema in lake.schemas.items() for name in lake.tables(layer))
-    return [name for name in all_names if not (is_internal(name) or views.is_marker_view(name))]
+    return [name for name in all_names if not (is_internal(name) or view_marker.is_marker_view(name))]
 
 
 def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Published]:
@@ -161,7 +161,7 @@ def _show(options: argparse.Namespace, lake: Lake, feed: str, now: Published, *,
         if not again or later.number == now.number:
             raise
         lake.refresh()
-        views.drop(lake, names_ever(lake, feed), layers=(Layer.GOLD,))  # they may show rows of other tables now
+        table_views.drop(lake, names_ever(lake, feed), layers=(Layer.GOLD,))  # they may show rows of other tables now
         return _show(options, lake, feed, later, again=False)
     return now
 
@@ -187,7 +187,7 @@ def _with_new_names(options: argparse.Namespace, lake: Lake, seen: Mapping[str, 
     renamed = [feed for feed, known in shown.items() if names[feed] != live_names(known.tables.values())]
     for feed in renamed:  # else its views show rows of other tables until they are made again
         if shown[feed].number:
-            views.drop(lake, names_ever(lake, feed), layers=(Layer.GOLD,))
+            table_views.drop(lake, names_ever(lake, feed), layers=(Layer.GOLD,))
     if any(has_published_names(reader, names[feed]) for feed in renamed):
         with progress("making the views"):
             lake.refresh()
