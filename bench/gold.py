@@ -23,8 +23,8 @@ from bench.wide import COLUMNS, definitions
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import windows
 from ticdc_lakehouse.gold.live_table import create_live_table
-from ticdc_lakehouse.gold.merge import latest_typed_sql
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
+from ticdc_lakehouse.gold.step_changes import StepChanges
 from ticdc_lakehouse.planning.naming import object_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -132,10 +132,10 @@ def _prepare_one(lake: Lake, config: GoldConfig, after: int, through: int, numbe
         create_live_table(lake, bare, definition, stable_id=bare, config=config)
     name = f"{bare}_source"
     rows = MergeRows(table=definition, after=after, through=through, groups=())
-    newest = latest_typed_sql(lake, config.feed, rows, config.time_zone)
+    changes = StepChanges(lake=lake, feed=config.feed, rows=rows, time_zone=config.time_zone)
     lake.spark.sql(
         f"CREATE OR REPLACE TABLE {lake.table(Layer.GOLD, name)} USING delta "
-        f"{lake.location(Layer.GOLD, name)} AS {newest}"
+        f"{lake.location(Layer.GOLD, name)} AS {changes.latest_typed_sql()}"
     )
 
 

@@ -18,6 +18,7 @@ from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import merge
+from ticdc_lakehouse.gold.step_changes import StepChanges
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
@@ -74,7 +75,7 @@ def measure(lake: Lake, rows: int) -> Result:
     )
     step = MergeRows(table=definition, after=1, through=2, groups=(group,))
     before, started = last_execution(lake.spark), time.monotonic()
-    merge(lake, FEED, _NAME, step, "UTC")
+    merge(lake, _NAME, StepChanges(lake=lake, feed=FEED, rows=step, time_zone="UTC"))
     seconds = time.monotonic() - started
     scans = files_read(lake.spark, live, before)
     (updated,) = lake.spark.sql(f"SELECT count(*) FROM {live} WHERE _ticdc_commit_ts = 2").collect()

@@ -15,7 +15,7 @@ from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
 from ticdc_codec.undeclared_types import is_open
-from ticdc_lakehouse.gold.merge import row_keys_sql
+from ticdc_lakehouse.gold.step_changes import row_keys_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.sql.text import literal

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold import key_range
-from ticdc_lakehouse.gold.merge import row_keys_sql
+from ticdc_lakehouse.gold.step_changes import row_keys_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.script import tables_from_sql

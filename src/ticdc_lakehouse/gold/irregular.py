@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.merge import changes_sql
 from ticdc_lakehouse.gold.naming import analysts_layer
+from ticdc_lakehouse.gold.step_changes import StepChanges
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
-from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.policy import OnIrregular
@@ -84,11 +83,11 @@ def _count_sql(lake: Lake, of: Counted) -> str:
         GROUP BY column"""
 
 
-def first_irregular(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> BlockingPoint | None:
+def first_irregular(changes: StepChanges) -> BlockingPoint | None:
     """Returns the point at which a table that takes no such values must stop: before the first of them among these
-    rows; None if there is none."""
-    fields = []
-    for column in typed_columns(rows.table):
+    changes; None if there is none."""
+    table, time_zone, fields = changes.rows.table, changes.time_zone, []
+    for column in typed_columns(table):
         if column.has_dates:
             text = whole_text_sql(column.definition, f"image.{quoted(column.name)}", time_zone)
             unfit = f"{column.sql(text, time_zone)} IS NULL AS unfit"
@@ -96,10 +95,10 @@ def first_irregular(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> B
     if not fields:
         return None
     irregular_values = f"inline(filter(array({', '.join(fields)}), value -> value.unfit AND value.text IS NOT NULL))"
-    changes = changes_sql(lake, feed, rows, time_zone)
-    found = lake.spark.sql(f"""
+    found = changes.lake.spark.sql(f"""
         SELECT min(struct(commit_ts, name, text)) AS first FROM (SELECT commit_ts, {irregular_values}
-        FROM (SELECT commit_ts, {image_sql(rows.table, "image")} AS image FROM ({changes}) WHERE image IS NOT NULL))""")
+        FROM (SELECT commit_ts, {image_sql(table, "image")} AS image
+        FROM ({changes.all_sql()}) WHERE image IS NOT NULL))""")
     first = found.collect()[0]["first"]
     if first is None:
         return None

@@ -18,10 +18,9 @@ from ticdc_codec.event import Kind
 from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import first_of, milliseconds
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.merge import row_keys_sql
 from ticdc_lakehouse.gold.misread_values import value_sql
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
-from ticdc_lakehouse.planning.steps import MergeRows
+from ticdc_lakehouse.gold.step_changes import StepChanges, row_keys_sql
 from ticdc_lakehouse.schema.computed_default import pending_columns, pending_defaults
 from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault, Table
 from ticdc_lakehouse.schema.effect import ColumnFilled
@@ -52,10 +51,11 @@ class Learned:
         return self.without_rows.union(fill.column.pending for fill in self.fills if fill.column.pending is not None)
 
 
-def learned(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> Learned:
-    """Returns what the rows, which the live table has not merged yet, show of its pending columns."""
-    columns = [*zip(pending_columns(rows.table), pending_defaults(rows.table), strict=True)]
-    found = lake.spark.sql(_learned_sql(lake, feed, name, rows, columns, time_zone)).first()
+def learned(name: str, changes: StepChanges) -> Learned:
+    """Returns what the changes, which the live table has not merged yet, show of its pending columns."""
+    table = changes.rows.table
+    columns = [*zip(pending_columns(table), pending_defaults(table), strict=True)]
+    found = changes.lake.spark.sql(_learned_sql(name, changes, columns)).first()
     assert found is not None
     pairs = ((column, found[f"low{i}"], found[f"high{i}"]) for i, (column, _) in enumerate(columns))
     return Learned(
@@ -86,28 +86,22 @@ def _is_before_sql(pending: Iterable[PendingDefault], alias: str = "") -> str:
     return f"{alias}{COMMIT_TS} <= {max(each.since for each in pending)}"
 
 
-def _learned_sql(
-    lake: Lake,
-    feed: str,
-    name: str,
-    rows: MergeRows,
-    columns: Sequence[tuple[ColumnDefinition, PendingDefault]],
-    time_zone: str,
-) -> str:
+def _learned_sql(name: str, changes: StepChanges, columns: Sequence[tuple[ColumnDefinition, PendingDefault]]) -> str:
     """Returns SQL of one row: the lowest and the highest value that old rows show of each column, NULL if none does;
     and ``oldest`` (`_oldest_sql`)."""
-    values = ", ".join(f"{_shown_sql(rows, column, time_zone)} AS v{i}" for i, (column, _) in enumerate(columns))
+    lake, rows = changes.lake, changes.rows
+    values = ", ".join(f"{_shown_sql(changes, column)} AS v{i}" for i, (column, _) in enumerate(columns))
     first = ", ".join(f"v{i}" for i, _ in enumerate(columns))
-    key, old_key = row_keys_sql(rows, time_zone)
-    changes = f"""
+    key, old_key = row_keys_sql(rows, changes.time_zone)
+    sent = f"""
         SELECT coalesce({old_key}, {key}) AS {KEY}, commit_ts, op, {values}
         FROM (SELECT *, {_image_sql("before", columns)} AS old, {_image_sql("after", columns)} AS new
-              FROM {events_table.full_name(lake, feed)}
+              FROM {events_table.full_name(lake, changes.feed)}
               WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
               AND commit_ts > {rows.after} AND commit_ts <= {rows.through})"""
     # Only the first change of a key shows what the row had; at one commit_ts a delete is before an upsert.
     order = "struct(commit_ts, op <> 'delete')"
-    firsts = f"SELECT {KEY}, min_by(struct({first}), {order}) AS first FROM ({changes}) GROUP BY {KEY}"
+    firsts = f"SELECT {KEY}, min_by(struct({first}), {order}) AS first FROM ({sent}) GROUP BY {KEY}"
     values_shown = ", ".join(
         f"{function}(s.first.v{i}) FILTER (WHERE {_is_old_sql(column, pending, f's.first.v{i}')}) AS {bound}{i}"
         for i, (column, pending) in enumerate(columns)
@@ -137,14 +131,15 @@ def _image_sql(image: str, columns: Sequence[tuple[ColumnDefinition, PendingDefa
     return f"from_json({image}, {fields}, map({IMAGE_OPTIONS}))"
 
 
-def _shown_sql(rows: MergeRows, column: ColumnDefinition, time_zone: str) -> str:
+def _shown_sql(changes: StepChanges, column: ColumnDefinition) -> str:
     """Returns SQL: the column's text before a change, NULL if the change does not show it.
 
     An image from before that leaves the column out shows that it stayed as it was (``only-output-updated-columns``).
     Older tiflow writes the TIMESTAMP of a row that TiDB has not written since as UTC's, whatever the server's time zone
     (defects.md): outside UTC it counts only where the new image agrees.
     """
-    texts = (value_sql(rows, column.name, f"{image}.{quoted(column.name)}") for image in ("old", "new"))
+    time_zone = changes.time_zone
+    texts = (value_sql(changes.rows, column.name, f"{image}.{quoted(column.name)}") for image in ("old", "new"))
     old, new = (whole_text_sql(column, text, time_zone) for text in texts)
     listed = f"array_contains(json_object_keys(before), {literal(column.name)})"
     is_whole = "before IS NOT NULL AND NOT coalesce(handle_only, false)"

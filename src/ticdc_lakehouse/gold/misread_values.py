@@ -113,7 +113,7 @@ def _texts_sql(image: str) -> str:
 
 
 def first_unreadable_sql(rows: MergeRows, changes: str) -> str:
-    """Returns SQL: commit_ts of the first of the changes (`merge.changes_sql`) with a value that its column cannot
+    """Returns SQL: commit_ts of the first of the changes (`StepChanges.all_sql`) with a value that its column cannot
     have, NULL if there is none."""
     marked = [f"startswith(texts[{literal(name)}], {_UNREADABLE})" for name in rows.misread]
     if not rows.misread.keys().isdisjoint(rows.table.key):

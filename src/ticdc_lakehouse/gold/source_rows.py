@@ -22,8 +22,9 @@ import pyarrow as pa
 
 from ticdc_codec.errors import ApplyError, ConfigError
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.merge import WHOLE_COLUMNS, hide_files, latest_sql, show_files, whole_rows_view
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
+from ticdc_lakehouse.gold.step_changes import StepChanges
+from ticdc_lakehouse.gold.step_files import WHOLE_COLUMNS, files_shown, whole_rows_view
 from ticdc_lakehouse.planning.compatibility import incompatible
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -63,17 +64,16 @@ def read_whole(
     whole = replace(rows, whole_rows=folder)
     try:
         _read(lake, config, snapshot_at, rows, folder)
-        show_files(lake, whole)
-        yield whole, _unread(lake, whole_rows_view(folder))
+        with files_shown(lake, whole):
+            yield whole, _unread(lake, whole_rows_view(folder))
     finally:
-        hide_files(lake, whole)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read(lake: Lake, config: GoldConfig, snapshot_at: SnapshotAt, rows: MergeRows, folder: str) -> None:
-    latest = latest_sql(lake, config.feed, rows, config.time_zone)
+    changes = StepChanges(lake=lake, feed=config.feed, rows=rows, time_zone=config.time_zone)
     is_cut = f"image IS NOT NULL AND size(json_object_keys(image)) < {len(rows.table.sent)}"
-    cut = lake.spark.sql(f"SELECT {KEY}, {COMMIT_TS} AS commit_ts, image FROM ({latest}) WHERE {is_cut}")
+    cut = lake.spark.sql(f"SELECT {KEY}, {COMMIT_TS} AS commit_ts, image FROM ({changes.latest_sql()}) WHERE {is_cut}")
     ordered = cut.repartitionByRange(_READERS, "commit_ts").sortWithinPartitions("commit_ts")
     ordered.mapInArrow(_reader(snapshot_at, rows.table), WHOLE_COLUMNS).write.parquet(folder)
 

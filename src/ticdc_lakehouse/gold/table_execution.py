@@ -20,11 +20,12 @@ from ticdc_lakehouse.gold.key_range import remember_new
 from ticdc_lakehouse.gold.learned_defaults import learned, without_rows
 from ticdc_lakehouse.gold.live_commits import own_version
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished
-from ticdc_lakehouse.gold.merge import changes_sql, first_rows, merge
+from ticdc_lakehouse.gold.merge import first_rows, merge
 from ticdc_lakehouse.gold.misread_values import first_unreadable_sql, unreadable_point
 from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
 from ticdc_lakehouse.gold.state import check_is_newest
+from ticdc_lakehouse.gold.step_changes import StepChanges
 from ticdc_lakehouse.log import log
 from ticdc_lakehouse.planning.plan_builder import unsupported_ddl
 from ticdc_lakehouse.planning.published_state import Definition
@@ -137,7 +138,7 @@ class TableExecution:
         config, rows = self.run.config, replace(rows, table=settled(rows.table, self.learned))
         if not self.has_live_table or config.mode is Mode.EVENTUAL or not pending_defaults(rows.table):
             return rows
-        found = learned(self.run.lake, config.feed, self.name, rows, config.time_zone)
+        found = learned(self.name, self._changes(rows))
         if not found.settled:
             return rows
         rows = replace(rows, table=settled(rows.table, found.settled))
@@ -212,13 +213,17 @@ class TableExecution:
     def _merge(self, rows: MergeRows) -> None:
         config, lake = self.run.config, self.run.commits.at(rows.through)
         if not self.has_live_table:
-            with first_rows(lake, config.feed, rows, config.time_zone) as first:
+            with first_rows(lake, self._changes(rows)) as first:
                 self._create(lake, first)
             remember_new(lake, self.name, rows)
         else:
-            self._commit(lake, lambda: merge(lake, config.feed, self.name, rows, config.time_zone))
+            self._commit(lake, lambda: merge(lake, self.name, self._changes(rows)))
         if config.mode is Mode.EVENTUAL and self._is_purge_due(rows.through):
             self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
+
+    def _changes(self, rows: MergeRows) -> StepChanges:
+        config = self.run.config
+        return StepChanges(lake=self.run.lake, feed=config.feed, rows=rows, time_zone=config.time_zone)
 
     def _is_purge_due(self, through: int) -> bool:
         """True in the feed's first window of a day, and once in some versions, since a table may never change in such a
@@ -236,14 +241,12 @@ class TableExecution:
         config = self.run.config
         if config.policy(rows.table.database, rows.table.table).on_irregular is not OnIrregular.BLOCK:
             return None
-        return first_irregular(self.run.lake, config.feed, rows, config.time_zone)
+        return first_irregular(self._changes(rows))
 
     def _unreadable(self, rows: MergeRows) -> BlockingPoint | None:
         if not rows.misread:
             return None
-        lake, config = self.run.lake, self.run.config
-        changes = changes_sql(lake, config.feed, rows, config.time_zone)
-        (first,) = lake.spark.sql(first_unreadable_sql(rows, changes)).collect()[0]
+        (first,) = self.run.lake.spark.sql(first_unreadable_sql(rows, self._changes(rows).all_sql())).collect()[0]
         return None if first is None else unreadable_point(rows, first)
 
     def _alter(self, step: AlterRows) -> IncompleteStep | None:
