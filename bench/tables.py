@@ -19,8 +19,8 @@ from bench.report import Target, table
 from bench.timing import Times, interleaved, wall
 from bench.wide import definitions
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.merge import latest_typed_sql
 from ticdc_lakehouse.gold.staging import write_stage
+from ticdc_lakehouse.gold.step_changes import StepChanges
 from ticdc_lakehouse.gold.window_reader import read_window
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.steps import MergeRows, Stage
@@ -65,22 +65,30 @@ def _landed(lake: Lake, changes: int, tables: int) -> Made:
 
 def _reduce_and_type(lake: Lake, made: Made) -> None:
     path = Path(lake.checkpoint(made.feed)) / "stage"
-    write_stage(lake, made.feed, _rows(made, read_window(lake, made.feed, Published(), made.tso)), str(path))
+    window = read_window(lake, made.feed, Published(), made.tso)
+    write_stage(lake, made.feed, _rows(made, window, str(path)), str(path))
     staged = lake.spark.read.parquet(str(path)).selectExpr("0 AS segment", "_ticdc_key", "commit_ts", "image")
     staged.createOrReplaceTempView("_ticdc_stage_0")
     one = MergeRows(
         table=definitions(1)[0], after=0, through=made.tso, groups=(), stage=Stage(path=str(path), segment=0)
     )
-    lake.spark.sql(latest_typed_sql(lake, made.feed, one, "UTC")).write.format("noop").mode("overwrite").save()
+    changes = StepChanges(lake=lake, feed=made.feed, rows=one, time_zone="UTC")
+    lake.spark.sql(changes.latest_typed_sql()).write.format("noop").mode("overwrite").save()
     shutil.rmtree(path)
 
 
-def _rows(made: Made, window: Window) -> list[MergeRows]:
+def _rows(made: Made, window: Window, path: str) -> list[MergeRows]:
     if window.row_changes != made.rows or len(window.rows) != made.tables:
         raise RuntimeError(f"expected {made.rows} changes of {made.tables} tables, found {window.row_changes}")
     return [
-        MergeRows(table=definition, after=0, through=made.tso, groups=window.rows[definition.name])
-        for definition in definitions(made.tables)
+        MergeRows(
+            table=definition,
+            after=0,
+            through=made.tso,
+            groups=window.rows[definition.name],
+            stage=Stage(path=path, segment=segment),
+        )
+        for segment, definition in enumerate(definitions(made.tables))
     ]
 
 

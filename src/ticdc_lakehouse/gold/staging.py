@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,9 +22,9 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.merge import NEWEST_IMAGE, changed_keys_sql
 from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.gold.source_rows import needs_source
+from ticdc_lakehouse.gold.step_changes import NEWEST_IMAGE, changed_keys_sql
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows, Stage, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
@@ -44,14 +45,16 @@ def staged(lake: Lake, config: GoldConfig, plan: WindowPlan) -> Iterator[WindowP
     the context; those of runs that died are removed first."""
     folder = Path(lake.checkpoint(f"gold_{config.feed}")) / "stage"
     _remove_abandoned(lake, folder)
-    rows = [step for table in (*plan.tables, *plan.recoverable) for step in table.steps if is_stageable(config, step)]
+    path = str(folder / f"{int(time.time())}_{uuid4()}")
+    plan_with_stages = _with_stages(config, plan, path)
+    tables = (*plan_with_stages.tables, *plan_with_stages.recoverable)
+    rows = [step for table in tables for step in table.steps if isinstance(step, MergeRows) and step.stage is not None]
     if len(rows) < FEWEST:
         yield plan
         return
-    path = str(folder / f"{int(time.time())}_{uuid4()}")
     try:
         write_stage(lake, config.feed, rows, path)
-        yield _with_stages(config, plan, path)
+        yield plan_with_stages
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -65,14 +68,14 @@ def _remove_abandoned(lake: Lake, folder: Path) -> None:
             shutil.rmtree(staged_files, ignore_errors=True)
 
 
-def is_stageable(config: GoldConfig, step: Step) -> bool:
+def is_stageable(config: GoldConfig, step: MergeRows) -> bool:
     """True if the pass can serve a step: rows whose keys are on the wire, in the order of commit_ts.
 
     It cannot serve keys that are made from a definition's columns; replays from quarantine, which look again at keys
     below the segment; the eventual mode, which has an order of its own; rows with misread values, rows that TiDB has
     whole, and tables with ``on_irregular: block``, which may merge only a part of the segment.
     """
-    if not isinstance(step, MergeRows) or not step.groups or step.eventual:
+    if not step.groups or step.eventual:
         return False
     return step.wire_keys and not step.replayed and not may_stop(config, step)
 
@@ -84,16 +87,13 @@ def may_stop(config: GoldConfig, rows: MergeRows) -> bool:
 
 
 def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:
-    """Returns the plan whose stageable steps read their segments below ``path``. Segments are numbered in the order of
-    ``write_stage``."""
-    number = 0
+    """Returns the plan whose stageable steps read their segments below ``path``, each by a number of its own."""
+    numbers = count()
 
     def with_stage(step: Step) -> Step:
-        nonlocal number
         if not isinstance(step, MergeRows) or not is_stageable(config, step):
             return step
-        number += 1
-        return replace(step, stage=Stage(path=path, segment=number - 1))
+        return replace(step, stage=Stage(path=path, segment=next(numbers)))
 
     def table_with_stages(table: TablePlan) -> TablePlan:
         return replace(table, steps=tuple(map(with_stage, table.steps)))
@@ -102,14 +102,14 @@ def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:
     return replace(plan, tables=tables, recoverable=recoverable)
 
 
-def write_stage(lake: Lake, feed: str, rows: Sequence[Step], path: str) -> None:
-    """Writes the latest change of each key of these segments to Parquet files: segment, key, commit_ts, image (NULL for
-    a deleted row); ordered by segment."""
-    segments = [_segment(number, step) for number, step in enumerate(rows) if isinstance(step, MergeRows)]
+def write_stage(lake: Lake, feed: str, rows: Sequence[MergeRows], path: str) -> None:
+    """Writes the latest change of each key of these steps' segments to Parquet files: segment, key, commit_ts, image
+    (NULL for a deleted row); ordered by segment."""
+    segments = [_segment(step) for step in rows]
     changes = _changes(lake, feed, segments)
     # Distributed by segment, the rows of one lie in one file; a segment that is most of the window would keep one core
     # busy and leave the others idle.
-    sizes = [sum(group.rows for group in step.groups) for step in rows if isinstance(step, MergeRows)]
+    sizes = [sum(group.rows for group in step.groups) for step in rows]
     by = ["segment", KEY] if 2 * max(sizes) > sum(sizes) else ["segment"]
     # Without the repartition Spark sorts each side of the shuffle: texts are aggregated in sorted order.
     latest = changes.repartition(*by).groupBy("segment", KEY)
@@ -117,10 +117,11 @@ def write_stage(lake: Lake, feed: str, rows: Sequence[Step], path: str) -> None:
     reduced.sortWithinPartitions("segment").write.parquet(path)
 
 
-def _segment(number: int, step: MergeRows) -> dict[str, str | int]:
-    """Returns a segment as a row of ``_SEGMENTS``."""
+def _segment(step: MergeRows) -> dict[str, str | int]:
+    """Returns a step's segment as a row of ``_SEGMENTS``."""
+    assert step.stage is not None, "only steps with a stage are staged"
     named = {"of_database": fold(step.table.database), "of_table": fold(step.table.table)}
-    return {"segment": number, **named, "since": step.after, "until": step.through}
+    return {"segment": step.stage.segment, **named, "since": step.after, "until": step.through}
 
 
 def _changes(lake: Lake, feed: str, segments: Sequence[Mapping[str, str | int]]) -> DataFrame:
