@@ -12,7 +12,7 @@ from changefeed import Changefeed, Source, as_on_databricks, at, ddl, lake_in
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import live_table, state, state_tables, views, windows
+from ticdc_lakehouse.gold import live_table, state, state_tables, views, window_input
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished, misnamed
 from ticdc_lakehouse.gold.naming import check_feed_name, naming, taken_names
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -157,7 +157,7 @@ def test_only_a_window_that_gives_a_name_reads_the_names_that_are_taken(
         reading.append(end)
         return taken_names(lake, config)
 
-    monkeypatch.setattr(windows, "taken_names", read)
+    monkeypatch.setattr(window_input, "taken_names", read)
     for end in (at(2), at(4)):
         assert feed.apply(end).tso == end
     assert reading == [at(2)]

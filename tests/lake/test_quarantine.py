@@ -11,7 +11,7 @@ from changefeed import ID, Changefeed, Source, at, ddl
 
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer, Reader
-from ticdc_lakehouse.gold import windows
+from ticdc_lakehouse.gold import window_input
 from ticdc_lakehouse.gold.window_reader import read_window
 from ticdc_lakehouse.silver import decode_stream, quarantine
 
@@ -214,9 +214,9 @@ def test_replays_at_once_and_while_gold_reads_lose_nothing(
         quarantine.replay(feed.lake, feed.run.decoding, [third, fourth])
         return read_window(*given, **more)
 
-    monkeypatch.setattr(windows, "read_window", replay_first)
+    monkeypatch.setattr(window_input, "read_window", replay_first)
     feed.apply()
-    monkeypatch.setattr(windows, "read_window", read_window)
+    monkeypatch.setattr(window_input, "read_window", read_window)
     feed.apply()
     assert sorted(feed.rows("fine")) == [1, 2, 3, 4, 6]
 

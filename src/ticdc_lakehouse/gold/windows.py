@@ -12,7 +12,7 @@ was; the next run continues from what the dead one wrote (``interrupted_run.resu
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -22,27 +22,19 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import threads
-from ticdc_lakehouse.gold import state, state_tables, views
+from ticdc_lakehouse.gold import state_tables
 from ticdc_lakehouse.gold.apply_plan import TableOutcome, apply_plans
-from ticdc_lakehouse.gold.feed_completeness import feed_completeness
-from ticdc_lakehouse.gold.late_rows import ddls_between, late_ddls, late_rows
 from ticdc_lakehouse.gold.live_commits import Commits
 from ticdc_lakehouse.gold.live_table import live_names
-from ticdc_lakehouse.gold.naming import check_schemas, naming, taken_names
-from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.publication import publish
 from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.staging import staged
-from ticdc_lakehouse.gold.time_zones import check_zone
-from ticdc_lakehouse.gold.watermark import Completeness
-from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
+from ticdc_lakehouse.gold.window_input import plan_window, planning_input
+from ticdc_lakehouse.gold.window_start import WindowStart, begin_window
 from ticdc_lakehouse.log import log, warn
-from ticdc_lakehouse.planning.naming import NamesNeeded, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart
-from ticdc_lakehouse.planning.window import BatchRange, BlockingPoint, DdlEvent, Window, keep_earliest
-from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tables
-from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.session_settings import generated_code
 from ticdc_lakehouse.silver import quarantine
@@ -53,23 +45,6 @@ _TABLES_AT_ONCE = 4
 """Tables that are merged at the same time."""
 _LEFT_OUT = "the key tables of the feed file leaves it out; `as_of` reads it at earlier TSOs"
 _NO_RESTART = Restart(tables={}, definitions=())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _WindowStart:
-    """What a window starts from: the published state, and how far the feed is complete since."""
-
-    before: Published
-    undisturbed: bool
-    """As in `GoldRun`."""
-    completeness: Completeness
-    tso: int
-    """The watermark up to which the window goes."""
-
-    @property
-    def can_publish(self) -> bool:
-        """True if anything is complete. Late rows and tables of an export are published at the same watermark."""
-        return self.tso >= self.before.tso and self.tso > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,46 +116,24 @@ def _apply_window(
     restart: Restart = _NO_RESTART,
 ) -> tuple[Applied, bool]:
     """Applies one window. Returns also whether another one may be complete then (`Completeness.may_advance`)."""
-    start = _begin_window(lake, config, known, until_tso, restart)
+    if known is None:
+        create_tables(lake)
+    start = begin_window(lake, config, known, until_tso, restart)
     if not start.can_publish:
         return _nothing_applied(config, start, restart), False
-    planning_input = _planning_input(lake, config, start, restart)
-    plan, row_changes = _plan(lake, planning_input), planning_input.window.row_changes
+    inputs = planning_input(lake, config, start, restart)
+    plan, row_changes = plan_window(lake, inputs), inputs.window.row_changes
     lake.make_schemas(table.lake_name for table in plan.tables)
     run = _gold_run(lake, config, start, restart, source)
     with closing(run.commits), generated_code(lake.spark, row_changes):
         outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
     _check_retention(lake, config, restart)
-    now = _publish_changes(lake, start, planning_input, outcomes)
+    now = _publish_changes(lake, start, inputs, outcomes)
     applied = _summary(config, start, now, row_changes, sum(outcome.merged for outcome in outcomes))
     return applied, start.completeness.may_advance and now.tso > start.before.tso
 
 
-def _plan(lake: Lake, inputs: PlanningInput) -> WindowPlan:
-    """Returns the plan of a window. Reads the names that are taken only if it depends on them: most windows neither
-    make nor rename a table."""
-    try:
-        return plan_tables(inputs)
-    except NamesNeeded:
-        names = replace(inputs.naming, taken=taken_names(lake, inputs.config))
-        return plan_tables(replace(inputs, naming=names))
-
-
-def _begin_window(
-    lake: Lake, config: GoldConfig, known: Published | None, until_tso: int | None, restart: Restart
-) -> _WindowStart:
-    """Reads what is published and how far the feed is complete; finishes what a run that died has published."""
-    if known is None:
-        create_tables(lake)
-    before, complete = _state_and_completeness(lake, config, known or Published(), until_tso)
-    if known is not None and before is not known:
-        views.refresh_session(lake, config.feed)
-    views.finish_publishing(lake, config, before, replaced=restart.tables)
-    tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
-    return _WindowStart(before=before, undisturbed=before is known, completeness=complete, tso=tso)
-
-
-def _nothing_applied(config: GoldConfig, start: _WindowStart, restart: Restart) -> Applied:
+def _nothing_applied(config: GoldConfig, start: WindowStart, restart: Restart) -> Applied:
     """Returns the summary of a run that can publish nothing. Raises ConfigError if it was to publish tables of an
     export."""
     if restart.tables:
@@ -201,11 +154,11 @@ def _check_retention(lake: Lake, config: GoldConfig, restart: Restart) -> None:
 
 
 def _publish_changes(
-    lake: Lake, start: _WindowStart, planning_input: PlanningInput, outcomes: Sequence[TableOutcome]
+    lake: Lake, start: WindowStart, inputs: PlanningInput, outcomes: Sequence[TableOutcome]
 ) -> Published:
     """Publishes the window if it changes anything. Returns what is published."""
-    before, config, window = start.before, planning_input.config, planning_input.window
-    planned = _state_after(before, planning_input, start.completeness.batch, outcomes)
+    before, config, window = start.before, inputs.config, inputs.window
+    planned = _state_after(before, inputs, start.completeness.batch, outcomes)
     if planned == before:
         return planned
     after = publish(lake, config, before, planned, outcomes, window.row_changes)
@@ -216,7 +169,7 @@ def _publish_changes(
 
 
 def _gold_run(
-    lake: Lake, config: GoldConfig, start: _WindowStart, restart: Restart, source: SnapshotAt | None
+    lake: Lake, config: GoldConfig, start: WindowStart, restart: Restart, source: SnapshotAt | None
 ) -> GoldRun:
     before = start.before
     return GoldRun(
@@ -233,128 +186,20 @@ def _gold_run(
     )
 
 
-def _state_after(
-    before: Published, planning_input: PlanningInput, batch: int, outcomes: Sequence[TableOutcome]
-) -> Published:
+def _state_after(before: Published, inputs: PlanningInput, batch: int, outcomes: Sequence[TableOutcome]) -> Published:
     """Returns what is to be published after a window; ``batch`` is the newest bronze batch that it looked at."""
-    window = planning_input.window
+    window = inputs.window
     return replace(
         before,
-        tso=planning_input.tso,
-        mode=planning_input.config.mode,
-        time_zone=planning_input.config.time_zone,
+        tso=inputs.tso,
+        mode=inputs.config.mode,
+        time_zone=inputs.config.time_zone,
         batch=batch,
         replays_seen=window.replays_seen,
         tables={outcome.name: outcome.state for outcome in outcomes if outcome.dropped_at is None},
         recoverable=tuple(_recoverable(o, o.dropped_at) for o in outcomes if o.dropped_at is not None),
         topics=_tables_by_topic(before.topics, window.topics),
     )
-
-
-def _state_and_completeness(
-    lake: Lake, config: GoldConfig, known: Published, until_tso: int | None
-) -> tuple[Published, Completeness]:
-    """Returns the published state, and how far the feed is complete: asked at once where the state is most likely
-    known."""
-    with ThreadPoolExecutor() as pool:
-        asked = pool.submit(state.newest, lake, config.feed, known)
-        complete = _completeness(lake, config, known, until_tso) if known.number else None
-        before = asked.result()
-    _check_mode(config, before)
-    check_zone(config, before.time_zone)
-    check_filter(config, before)
-    check_schemas(config, before)
-    if complete is None or before is not known:
-        complete = _completeness(lake, config, before, until_tso)
-    return before, complete
-
-
-def _check_mode(config: GoldConfig, before: Published) -> None:
-    if before.tso and before.mode is not config.mode:
-        raise ConfigError(
-            f"feed {config.feed}: gold.mode: it was published in mode {before.mode.value}, and a feed's mode cannot "
-            f"change; use a new feed name for mode {config.mode.value}"
-        )
-
-
-def check_filter(config: GoldConfig, before: Published) -> None:
-    """Raises ConfigError if the feed's filter leaves out all that was published: a wrong pattern, as likely as not."""
-    if before.tables and not any(config.matches(*name) for name in before.tables):
-        raise ConfigError(
-            f"feed {config.feed}: tables: it leaves out all tables that the feed has in gold, {min(before.tables)} for "
-            "one, and would take them out: correct include and exclude, or remove the feed (docs/databricks.md)"
-        )
-
-
-def _planning_input(lake: Lake, config: GoldConfig, start: _WindowStart, restart: Restart) -> PlanningInput:
-    """Returns what the window's plan follows from. Tables of ``restart`` are in the place of those that were
-    published."""
-    before = replace(start.before, tables={**start.before.tables, **restart.tables})
-    complete, restarted = start.completeness, {definition.stable_id: definition for definition in restart.definitions}
-    # Completeness was asked of the published tables.
-    window = _read_window(lake, config, start, before, has_ddls=complete.has_ddls or bool(restart.tables))
-    eventual = config.mode is Mode.EVENTUAL
-    # Both ask which table had a name before.
-    finds_former = complete.late_ddls or (not eventual and any(_new_names(config, before, window)))
-    names = naming(config, taken_names(lake, config) if finds_former else None, restarted)
-    inputs = PlanningInput(
-        config=config,
-        before=before,
-        definitions={**before.definitions, **restarted},
-        window=window,
-        quarantine_points=complete.quarantine_points,
-        tso=start.tso,
-        naming=names,
-        batches=_new_batches(before, complete) if eventual else None,
-        late_points=_late_points(lake, config.feed, before, complete, names),
-        skipped=skipped(lake, config.feed, before),
-    )
-    return inputs if eventual else replace(inputs, past_ddls=_past_ddls(lake, inputs, complete.batch))
-
-
-def _new_batches(before: Published, complete: Completeness) -> BatchRange:
-    return BatchRange(after=before.batch if before.batch >= 0 else None, through=complete.batch)
-
-
-def _read_window(lake: Lake, config: GoldConfig, start: _WindowStart, before: Published, *, has_ddls: bool) -> Window:
-    feed, tso, complete = config.feed, start.tso, start.completeness
-    if config.mode is Mode.EVENTUAL:
-        return read_arrivals(lake, feed, before, tso, complete.batch, replays_through=complete.replays_through)
-    return read_window(lake, feed, before, tso, has_ddls=has_ddls, replays_through=complete.replays_through)
-
-
-def _new_names(config: GoldConfig, before: Published, window: Window) -> Iterator[TableName]:
-    """Yields the names that rows of the window have, though no published table has them."""
-    return (name for name in window.rows if name not in before.tables and config.matches(*name))
-
-
-def _past_ddls(lake: Lake, inputs: PlanningInput, batch: int) -> Sequence[DdlEvent]:
-    """Returns the published DDLs from the first on at which a table left a name that rows of the window have, though
-    no published table has it."""
-    before, window = inputs.before, inputs.window
-    new = _new_names(inputs.config, before, window)
-    firsts = {name: min(group.first for group in window.rows[name]) for name in new}
-    left = [found[0] for name, first in firsts.items() if (found := inputs.naming.left_name(name, first)) is not None]
-    return ddls_between(lake, inputs.config.feed, min(left), before.tso, batch) if left else ()
-
-
-def _late_points(
-    lake: Lake, feed: str, before: Published, complete: Completeness, names: Naming
-) -> dict[TableName, BlockingPoint]:
-    """Returns the tables that lack rows or DDLs which arrived late."""
-    points = late_ddls(lake, feed, before, complete.batch, names.ids_named_at) if complete.late_ddls else {}
-    rows = late_rows(lake, feed, before, complete.batch) if complete.late_rows else {}
-    for name, point in rows.items():
-        keep_earliest(points, name, point)
-    return points
-
-
-def _completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: int | None) -> Completeness:
-    if config.mode is Mode.EVENTUAL and until_tso is not None:
-        raise ConfigError(
-            f"feed {config.feed}: until_tso stops at a watermark, and gold mode eventual has none: leave it out"
-        )
-    return feed_completeness(lake, config, before, config.mode)
 
 
 def _apply_plans(run: GoldRun, plan: WindowPlan) -> list[TableOutcome]:
@@ -399,7 +244,7 @@ def _tables_by_topic(*some: Mapping[str, frozenset[TableName]]) -> dict[str, fro
     return {topic: frozenset().union(*(each.get(topic, ()) for each in some)) for topic in topics}
 
 
-def _summary(config: GoldConfig, start: _WindowStart, now: Published, row_changes: int, merged: int) -> Applied:
+def _summary(config: GoldConfig, start: WindowStart, now: Published, row_changes: int, merged: int) -> Applied:
     return Applied(
         feed=config.feed,
         from_tso=start.before.tso,

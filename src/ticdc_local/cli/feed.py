@@ -16,7 +16,7 @@ from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS, Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.gold.state import published
-from ticdc_lakehouse.gold.windows import check_filter
+from ticdc_lakehouse.gold.window_start import check_filter
 from ticdc_lakehouse.planning.planning_input import left_out
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.silver.first_messages import events_in
