@@ -25,7 +25,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.folder_lake import FolderLake
-from ticdc_lakehouse.gold import windows
+from ticdc_lakehouse.gold import state, windows
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.windows import Applied
 from ticdc_lakehouse.ops import status
@@ -222,7 +222,7 @@ class Changefeed:
 
     def die_before_publishing(self, run: Callable[[], object] | None = None) -> None:
         """What a killed run of gold leaves behind: all tables written, nothing published."""
-        _die_in(windows.state, "commit_window", run or self.apply)
+        _die_in(state, "commit_window", run or self.apply)
 
     def die_before_renaming(self) -> None:
         """What a killed run of gold leaves behind: a published window, and live tables with their former names."""

@@ -16,7 +16,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import irregular, maintenance, state, table_execution, table_views, view_marker, windows
+from ticdc_lakehouse.gold import irregular, maintenance, state, table_execution, table_views, view_marker
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
 from ticdc_lakehouse.gold.time_travel import as_of
@@ -104,7 +104,7 @@ def test_gold_continues_where_it_died_between_two_tables_and_before_publishing(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed = with_second_window(spark, broker, tmp_path)
-    for module, name, after in ((table_execution, "merge", 1), (windows.state, "commit_window", 0)):
+    for module, name, after in ((table_execution, "merge", 1), (state, "commit_window", 0)):
         apply_and_die(feed, monkeypatch, module, name, after=after)
         check(feed, 1)
     feed.apply()
@@ -135,7 +135,7 @@ def test_gold_continues_wherever_it_died(
     check(feed, 2)
 
     # Before publishing.
-    apply_and_die(feed, monkeypatch, windows.state, "commit_window", after=0)
+    apply_and_die(feed, monkeypatch, state, "commit_window", after=0)
     check(feed, 2)
     feed.apply()
     check(feed, 3)

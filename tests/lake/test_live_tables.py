@@ -14,7 +14,7 @@ from published_lake import published_lake
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import live_table, maintenance, table_execution, views, windows
+from ticdc_lakehouse.gold import live_table, maintenance, state, table_execution, views
 from ticdc_lakehouse.gold.live_commits import UPKEEP, version_of
 from ticdc_lakehouse.gold.live_table import has_published_names, live_names
 from ticdc_lakehouse.gold.maintenance import maintain
@@ -297,7 +297,7 @@ def test_a_copy_of_a_live_table_keeps_neither_gold_nor_maintenance_from_their_wo
     ("module", "function"),
     [
         pytest.param(table_execution, "merge", id="after a DDL"),
-        pytest.param(windows.state, "commit_window", id="before publishing"),
+        pytest.param(state, "commit_window", id="before publishing"),
     ],
 )
 def test_a_ddl_of_a_run_that_died_is_not_done_again(
