@@ -19,7 +19,7 @@ STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
 
 @contextmanager
 def files_shown(lake: Lake, rows: MergeRows) -> Iterator[None]:
-    """Gives the session views of the files that the step reads, within the context."""
+    """Creates the session's views of the files that the step reads, for the context."""
     views = [*_views_of_files(rows)]
     try:
         for view, columns, path in views:  # with columns, which Spark need then not look for in the files
