@@ -14,7 +14,6 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
@@ -42,6 +41,8 @@ _NOT_OF_KAFKA = ("FOREACH_BATCH_USER_FUNCTION_ERROR", "CONCURRENT_STREAM_LOG_UPD
 texts say what is wrong, which is nothing in the feed's file."""
 _EARLIEST = -2
 """In the place of an offset, as Kafka's options write it."""
+_FIRST_BATCH = "first_batch"
+"""Name of the file beside the checkpoint that says the feed's number of the query's batch 0."""
 
 _MESSAGE_COLUMNS = """
     topic STRING NOT NULL COMMENT 'Kafka topic',
@@ -223,15 +224,15 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str, last_used: Callable[[in
 
     Found once a query, and kept beside its checkpoint.
     """
-    file, query = Path(checkpoint) / "first_batch", stream_checkpoint.query_id(checkpoint)
-    if query is not None and file.exists():
-        return int(file.read_text(encoding="ascii"))
+    query, noted = stream_checkpoint.query_id(checkpoint), stream_checkpoint.read_beside(checkpoint, _FIRST_BATCH)
+    if query is not None and noted is not None:
+        return int(noted)
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
     row = offsets.agg(F.min(F.when(F.col("query") == F.lit(query), F.col("batch"))), F.max("batch") + 1).first()
     assert row is not None
     own, following = row
     first = int(own) if own is not None else max(int(following or 0), last_used(-1) + 1)
-    stream_checkpoint.write_beside(checkpoint, file.name, str(first))
+    stream_checkpoint.write_beside(checkpoint, _FIRST_BATCH, str(first))
     return first
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -131,8 +130,7 @@ def _appends(lake: Lake, events: str, query: str, first: int, limit: int | None 
 def _read_before(checkpoint: str) -> int:
     """Returns how many messages bronze had when silver last ended: what came since waits for it. 0 where it is not
     known: an estimate is enough."""
-    path = Path(checkpoint) / _READ
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = stream_checkpoint.read_beside(checkpoint, _READ) or ""
     return int(text) if text.isdecimal() else 0
 
 
