@@ -147,9 +147,11 @@ def land(
     continuous: bool = False,
     max_offsets_per_trigger: int | None = None,
 ) -> Landed:
-    """Lands what Kafka has (``availableNow``), or continues until stopped (``continuous``). A new stream begins above
-    those that silver or gold has: bronze's tables may be restored from an older copy. ``last_used`` returns the newest
-    of these batches, or the batch that it is given if they end with that or before; it is asked once a process.
+    """Lands what Kafka has (``availableNow``), or continues until stopped (``continuous``).
+
+    The batches of a new stream get numbers above those that silver and gold have: bronze's tables may be restored from
+    an older copy. ``last_used`` returns the newest batch that silver or gold has after the given one, else the given
+    one; it is asked once a process.
 
     Raises OffsetGapError if Kafka deleted messages before they were read or has another topic of the name, ConfigError
     if the brokers cannot be read, a topic is no longer to be read, or something was restored from an older copy, and
@@ -237,8 +239,9 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str, last_used: Callable[[in
 
 
 def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int, last_used: Callable[[int], int]) -> None:
-    """Raises ConfigError if bronze has batches that its checkpoint does not know, or lacks one that is committed there,
-    or if neither has one that silver or gold has."""
+    """Raises ConfigError if something was restored from an older copy: the checkpoint, which ends before bronze's
+    tables; the tables, which lack a batch that the checkpoint has committed; or both, which end before silver or
+    gold."""
 
     def batch_after(_query: str, last: int) -> int | None:
         committed = stream_checkpoint.next_batch(checkpoint) - 1  # asked first: another run may append meanwhile
@@ -260,8 +263,8 @@ def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int, last
 
 
 def _refuse_older_tables(feed: str, checkpoint: str, committed: int, first_batch: int) -> None:
-    """Raises ConfigError if the newest committed batch, which the tables lack, had offsets: a pattern may have matched
-    no topic."""
+    """Raises ConfigError if the newest batch that the checkpoint has committed read any partition: the tables, which
+    lack it, are older. A batch in which the pattern matched no topic adds nothing to them."""
     if committed >= 0 and stream_checkpoint.planned_offsets(checkpoint, committed):
         raise ConfigError(
             f"feed {feed}: bronze lacks batch {first_batch + committed}, with which its checkpoint {checkpoint} ends: "
@@ -320,8 +323,8 @@ def _ends(lake: Lake, source: KafkaSource) -> dict[str, dict[str, int]]:
 
 
 def _partitions(lake: Lake, source: KafkaSource) -> set[tuple[str, int]]:
-    """Returns the topics' partitions in Kafka now, as a stream notes them that begins where they end; empty if it does
-    not."""
+    """Returns the partitions that the topics have in Kafka now: a stream that begins at their ends notes them in its
+    checkpoint. Empty if it noted none."""
     checkpoint = lake.checkpoint(f"bronze_{source.feed}.partitions")
     shutil.rmtree(checkpoint, ignore_errors=True)
     options = kafka_options(replace(source, starting_offsets="latest"), {}, None)
