@@ -190,7 +190,7 @@ def test_a_batch_that_was_planned_without_a_topic_does_not_end_the_feed(
     assert feed.go().tso == at(1)
     both, feed.described = feed.described, {}
     with monkeypatch.context() as patch:
-        patch.setattr(landing, "_refuse_removed", lambda *_: None)
+        patch.setattr(landing, "refuse_removed", lambda *_: None)
         with pytest.raises(OffsetGapError, match=rf"Partitions Set\({other}-0\) have been deleted"):
             feed.run.bronze()
     feed.described = both
@@ -214,7 +214,7 @@ def test_a_batch_that_was_planned_without_a_topic_does_not_end_the_feed(
 
     # A topic of the name that somebody created meanwhile is another one, also to a batch that does not name it.
     with monkeypatch.context() as patch:
-        patch.setattr(landing, "_refuse_removed", lambda *_: None)
+        patch.setattr(landing, "refuse_removed", lambda *_: None)
         feed.described = {}
         with pytest.raises(OffsetGapError, match="have been deleted"):
             feed.run.bronze()

@@ -175,7 +175,7 @@ def _land(
 ) -> Landed:
     checkpoint = _checkpoint(lake, source.feed)
     begun = stream_checkpoint.planned(checkpoint) is not None
-    _refuse_removed(source, stream_checkpoint.planned_topics(checkpoint))
+    refuse_removed(source, stream_checkpoint.planned_topics(checkpoint))
     options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
     check_topic_ids(lake.spark, source.feed, options, checkpoint)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
@@ -287,7 +287,7 @@ def _refuse_both_older(feed: str, checkpoint: str, first_batch: int, used: int) 
         )
 
 
-def _refuse_removed(source: KafkaSource, topics: Collection[str]) -> None:
+def refuse_removed(source: KafkaSource, topics: Collection[str]) -> None:
     """Raises ConfigError if the feed's file no longer names topics that bronze has read: Spark would plan a batch
     without them, and then refuse it, also when they are named again."""
     names, pattern = source.kafka_options.get("subscribe", ""), source.kafka_options.get("subscribePattern")
@@ -308,7 +308,7 @@ def _ends(lake: Lake, source: KafkaSource) -> dict[str, dict[str, int]]:
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(source.feed)))
     read = offsets.groupBy("topic", "partition").agg(F.max("end_offset")).collect()
     ends = {(topic, partition): end for topic, partition, end in read}
-    _refuse_removed(source, {topic for topic, _ in ends})
+    refuse_removed(source, {topic for topic, _ in ends})
     present = (_partitions(lake, source) or ends.keys()) if ends else set()
     if gone := sorted(ends.keys() - present):
         places = ", ".join(f"{topic}/{partition} at offset {ends[topic, partition]}" for topic, partition in gone)

@@ -96,7 +96,7 @@ def _learned_sql(
 ) -> str:
     """Returns SQL of one row: the lowest and the highest value that old rows show of each column, NULL if none does;
     and ``oldest`` (`_oldest_sql`)."""
-    values = ", ".join(f"{_shown_sql(rows, column, time_zone)} AS v{i}" for i, (column, _) in enumerate(columns))
+    values = ", ".join(f"{text_before_sql(rows, column, time_zone)} AS v{i}" for i, (column, _) in enumerate(columns))
     first = ", ".join(f"v{i}" for i, _ in enumerate(columns))
     key, old_key = row_keys_sql(rows, time_zone)
     changes = f"""
@@ -137,7 +137,7 @@ def _image_sql(image: str, columns: Sequence[tuple[ColumnDefinition, PendingDefa
     return f"from_json({image}, {fields}, map({IMAGE_OPTIONS}))"
 
 
-def _shown_sql(rows: MergeRows, column: ColumnDefinition, time_zone: str) -> str:
+def text_before_sql(rows: MergeRows, column: ColumnDefinition, time_zone: str) -> str:
     """Returns SQL: the column's text before a change, NULL if the change does not show it.
 
     An image from before that leaves the column out shows that it stayed as it was (``only-output-updated-columns``).

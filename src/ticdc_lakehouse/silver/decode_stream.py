@@ -216,11 +216,11 @@ def decode_batches(decoding: Decoding, batches: Iterator[pa.RecordBatch]) -> Ite
     objects = StoredObjects(decoding.options.claim_check_storage_uri)
     decoder = Decoder(decoding.protocol, decoding.options, DecoderContext(objects=objects, schemas=decoding.schemas))
     for batch in batches:
-        for part in _slices(batch, decoding.options):
+        for part in slices(batch, decoding.options):
             yield _decode_slice(decoder, part, decoding.max_message_bytes)
 
 
-def _slices(batch: pa.RecordBatch, options: SinkOptions) -> Iterator[pa.RecordBatch]:
+def slices(batch: pa.RecordBatch, options: SinkOptions) -> Iterator[pa.RecordBatch]:
     """Yields parts of a batch that hold few enough bytes, one message at least."""
     weights = _weights(batch, options)
     if batch.num_rows <= _SLICE_MESSAGES and (pc.sum(weights).as_py() or 0) <= _SLICE_BYTES:
