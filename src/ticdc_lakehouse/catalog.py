@@ -206,8 +206,8 @@ class Lake:
         return {between: renames[old] for old, between in leaving.items() if between != renames[old]}
 
     def step_aside(self, renames: Mapping[str, str]) -> dict[str, str]:
-        """Does what ``leave_names`` does, but all tables get a name in between, unless a run that died has left them at
-        one: views that it has not renewed may read any other name."""
+        """Renames live tables as ``leave_names`` does, but each to a name in between: views that a dead run has not
+        renewed may read any other name. A table that the dead run left at a name in between keeps it."""
         aside = {old: renaming_name(old) for old in renames}
         for old, between in aside.items():
             if old != between:

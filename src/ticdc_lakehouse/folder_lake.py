@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import time
@@ -15,6 +14,7 @@ from typing import ClassVar
 from pyspark.errors import PySparkException
 
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.file_lock import locked
 from ticdc_lakehouse.sql.text import literal
 
 _ABANDONED_AFTER_SECONDS = 60
@@ -60,7 +60,7 @@ class FolderLake(Lake):
         if holds_table(folder):
             yield
             return
-        with _locked(self._lock(layer, name), wait=True):
+        with locked(self._lock(layer, name), wait=True):
             if not holds_table(folder):
                 shutil.rmtree(folder, ignore_errors=True)
             yield
@@ -71,7 +71,7 @@ class FolderLake(Lake):
         for folder in (self.root / layer).glob("*"):
             if holds_table(folder) or not folder.is_dir() or not self._lock(layer, folder.name).exists():
                 continue
-            with _locked(self._lock(layer, folder.name), wait=False) as is_free:
+            with locked(self._lock(layer, folder.name), wait=False) as is_free:
                 if is_free and _last_change(folder) < time.time() - _ABANDONED_AFTER_SECONDS:
                     shutil.rmtree(folder, ignore_errors=True)
 
@@ -128,7 +128,7 @@ class FolderLake(Lake):
         if not _has_no_columns(folder):  # another run renamed it meanwhile: nothing to remove, nor to lock
             return
         # Who may only read the lake leaves it there.
-        with suppress(OSError), _locked(self._lock(layer, name), wait=False) as is_free:
+        with suppress(OSError), locked(self._lock(layer, name), wait=False) as is_free:
             if is_free and _has_no_columns(folder):  # another run may have put a table there since
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -166,17 +166,3 @@ def _last_change(folder: Path) -> float:
         return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
     except FileNotFoundError:
         return time.time()
-
-
-@contextmanager
-def _locked(path: Path, *, wait: bool) -> Iterator[bool]:
-    """Holds the lock of a file, once no other run does. Yields False if one does and this one is not to ``wait``. The
-    operating system releases it when a process dies."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            is_held = True
-        except BlockingIOError:
-            is_held = False
-        yield is_held

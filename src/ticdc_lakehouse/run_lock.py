@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.file_lock import locked
 
 if TYPE_CHECKING:
     from ticdc_lakehouse.catalog import Lake, Layer
@@ -60,22 +59,12 @@ def exclusive_run(lake: Lake, feed: str, layer: Layer) -> Iterator[None]:
         if folder is None:
             yield
             return
-        folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder / f"{feed}.{layer}", f"feed {feed}: {layer}"):
+        file = folder / f"{feed}.{layer}"
+        with locked(file, wait=False) as is_held:
+            if not is_held:
+                other = file.read_text(encoding="ascii") or "unknown"
+                raise ConfigError(
+                    f"feed {feed}: {layer} is at work in another process ({other}): wait until it has ended"
+                )
+            file.write_text(f"pid {os.getpid()}", encoding="ascii")
             yield
-
-
-@contextmanager
-def _locked(path: Path, what: str) -> Iterator[None]:
-    with path.open("a+", encoding="ascii") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise ConfigError(
-                f"{what} is at work in another process ({file.read() or 'unknown'}): wait until it has ended"
-            ) from None
-        file.truncate(0)
-        file.write(f"pid {os.getpid()}")
-        file.flush()
-        yield

@@ -1,5 +1,17 @@
 """What a streaming query's checkpoint says about its batches: Spark plans each in ``offsets/<number>`` before it runs,
-and commits it in ``commits/<number>`` afterwards."""
+and commits it in ``commits/<number>`` afterwards.
+
+Beside Spark's files in that folder are these of our own, which go with it when it is deleted:
+
+| folder | file | says | after its deletion |
+|---|---|---|---|
+| ``bronze_<feed>`` | ``first_batch`` | the feed's number of the query's batch 0 | bronze's table of offsets has it |
+| ``bronze_<feed>`` | ``topic_ids.json`` | Kafka's ids of the topics that bronze has read | Kafka's present ids count |
+| ``silver_<feed>`` | ``has_decoded`` | silver has decoded a message | silver's events are asked |
+| ``silver_<feed>`` | ``messages_read`` | messages that bronze had when silver last ended | all messages count as new |
+| ``silver_<feed>`` | ``schemas_learned`` | up to where events were searched for schemas | all events are searched |
+| ``silver_<feed>`` | ``time_zone`` | the zone of the instants' texts in silver | that of what gold published counts |
+"""
 
 from __future__ import annotations
 
@@ -73,6 +85,14 @@ def write_beside(checkpoint: str, name: str, text: str) -> None:
     unfinished = file.with_suffix(".new")
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(file)
+
+
+def read_beside(checkpoint: str, name: str) -> str | None:
+    """Returns what `write_beside` wrote last; None if it never did, and after the folder was deleted."""
+    try:
+        return (Path(checkpoint) / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
 
 
 def leave(checkpoint: str) -> None:

@@ -18,7 +18,7 @@ from ticdc_local.cli import main, project, sql
 from ticdc_local.cli.sql import MORE, PROMPT, execute, run_all, typed
 from ticdc_local.cli.sql_result import Format, Printing, csv_line, json_line, markdown_lines, table_lines
 from ticdc_local.cli.sql_statement import check_reads, complete
-from ticdc_local.runner.notebook import sql_statements
+from ticdc_local.sql_text import sql_statements
 
 FEED = "protocol: craft\ntime_zone: UTC\nkafka: {bootstrap_servers: 'k:9092', topics: [t]}\n"
 EXPECTED = "expected a query, SHOW, DESCRIBE, EXPLAIN, SET, USE or CREATE TEMPORARY VIEW"

@@ -164,7 +164,7 @@ def test_a_fault_in_a_row_names_its_table() -> None:
 
 @pytest.mark.parametrize("name", ["column twice", "no type of TiDB", "key of no column", "no TSO"])
 def test_a_bootstrap_without_a_valid_schema_names_its_table(name: str) -> None:
-    """Its rows alone need the schema: other tables and the watermark go on."""
+    """Its rows alone need the schema: other tables and the watermark continue."""
     bootstrap = REFUSED[name][0] or b""
     in_avro = AvroWriter(sink_options("simple", AVRO)).control(read_envelope(bootstrap))
     for fault in (failure(bootstrap), failure(in_avro, encoding_format="avro")):

@@ -183,14 +183,14 @@ def test_a_topic_that_the_file_no_longer_names_is_refused(spark: SparkSession, b
 def test_a_batch_that_was_planned_without_a_topic_does_not_end_the_feed(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As an earlier version left it. Without its checkpoint bronze goes on; nothing is lost or comes twice."""
+    """As an earlier version left it. Without its checkpoint bronze continues; nothing is lost or comes twice."""
     feed = Changefeed(spark, broker, tmp_path, schema=TWO_TABLES)
     other, checkpoint = with_a_second_topic(feed), feed.lake.checkpoint(f"bronze_{feed.name}")
     send_to_both(feed, other, 1)
     assert feed.go().tso == at(1)
     both, feed.described = feed.described, {}
     with monkeypatch.context() as patch:
-        patch.setattr(landing, "_refuse_removed", lambda *_: None)
+        patch.setattr(landing, "refuse_removed", lambda *_: None)
         with pytest.raises(OffsetGapError, match=rf"Partitions Set\({other}-0\) have been deleted"):
             feed.run.bronze()
     feed.described = both
@@ -214,7 +214,7 @@ def test_a_batch_that_was_planned_without_a_topic_does_not_end_the_feed(
 
     # A topic of the name that somebody created meanwhile is another one, also to a batch that does not name it.
     with monkeypatch.context() as patch:
-        patch.setattr(landing, "_refuse_removed", lambda *_: None)
+        patch.setattr(landing, "refuse_removed", lambda *_: None)
         feed.described = {}
         with pytest.raises(OffsetGapError, match="have been deleted"):
             feed.run.bronze()
@@ -227,7 +227,7 @@ def test_a_batch_that_was_planned_without_a_topic_does_not_end_the_feed(
 
 @pytest.mark.long
 def test_a_new_topic_whose_first_messages_are_gone(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
-    """Without its checkpoint bronze goes on with those that are left."""
+    """Without its checkpoint bronze continues with those that are left."""
     feed = Changefeed(spark, broker, tmp_path, schema=TWO_TABLES)
     feed.resolve(at(1))
     assert feed.go().tso == at(1)

@@ -19,7 +19,7 @@ from ticdc_codec.open_protocol.frame import framed
 from ticdc_codec.open_protocol.value import quoted, unquoted
 from ticdc_codec.writer_defects import OPEN_FLAGS
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.gold.learned_defaults import _shown_sql
+from ticdc_lakehouse.gold.learned_defaults import text_before_sql
 from ticdc_lakehouse.gold.misread_values import as_defined_sql, value_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
@@ -154,7 +154,7 @@ def test_a_value_is_bytes_in_hex_also_where_a_default_is_learned_from_it(spark: 
     found = spark.sql(f"SELECT {value_sql(rows, 'b', 'v')} FROM VALUES {listed} AS t(columns, v)").collect()
     assert [row[0] for row in found] == ["c3a9ff", None, "c3a9", None]
     assert value_sql(replace(rows, groups=()), "b", "v") == "v"
-    assert value_sql(rows, "b", "old.`b`") in _shown_sql(rows, table.columns[1], "UTC")
+    assert value_sql(rows, "b", "old.`b`") in text_before_sql(rows, table.columns[1], "UTC")
 
 
 def test_an_image_has_its_values_as_the_definition_has_them(spark: SparkSession) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.alter_table import _drop
+from ticdc_lakehouse.gold.alter_table import drop_column
 from ticdc_lakehouse.gold.altered_rows import AlteredRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.effect import RowsRemoved
@@ -230,7 +230,7 @@ def test_a_dropped_column_takes_its_irregular_values_along(spark: SparkSession, 
     lake = Lake(spark=spark, catalog="c", schemas={}, checkpoints="")
     kept = "map('d', 'what no d can hold', 'e', '0000-00-00') AS _ticdc_irregular"
     rows = AlteredRows(query=f"SELECT 1 AS id, NULL AS d, {kept}", columns=("id", "d", "_ticdc_irregular"))
-    left = _drop(lake, rows, ColumnDefinition(name="d", type=parse_type(kind)))
+    left = drop_column(lake, rows, ColumnDefinition(name="d", type=parse_type(kind)))
     assert left.columns == ("id", "_ticdc_irregular")
     assert [*map(tuple, spark.sql(left.query).collect())] == [(1, {"e": "0000-00-00"})]
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from ticdc_codec.options import SinkOptions, sink_options
-from ticdc_lakehouse.silver.decode_stream import _slices
+from ticdc_lakehouse.silver.decode_stream import slices
 
 PLAIN = SinkOptions()
 STORE = sink_options("canal_json", {"enable-tidb-extension": True, "large-message-handle-option": "claim-check",
@@ -20,7 +20,7 @@ def sizes(values: list[bytes | None], options: SinkOptions, keys: list[bytes | N
     batch = pa.RecordBatch.from_pydict(
         {"key": pa.array(keys or [None] * len(values), pa.binary()), "value": pa.array(values, pa.binary())}
     )
-    parts = [*_slices(batch, options)]
+    parts = [*slices(batch, options)]
     assert [value for part in parts for value in part.column("value").to_pylist()] == values
     return [part.num_rows for part in parts]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ticdc_lakehouse.gold.apply_plan import TableOutcome
-from ticdc_lakehouse.gold.publication import _counts_change
+from ticdc_lakehouse.gold.publication import counts_change
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.policy import OnIrregular, Policy, Views
@@ -35,7 +35,7 @@ def published(*outcomes: TableOutcome) -> Published:
 
 
 def changes(config: GoldConfig, before: list[str], *now: TableOutcome) -> bool:
-    return _counts_change(config, published(*(outcome(sql, new=False) for sql in before)), now)
+    return counts_change(config, published(*(outcome(sql, new=False) for sql in before)), now)
 
 
 @pytest.mark.parametrize(

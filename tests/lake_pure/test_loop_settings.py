@@ -108,7 +108,7 @@ def test_maintenance_that_fails_is_tried_again_an_hour_later_unless_it_is_due_be
 
     monkeypatch.setattr(loop, "last_maintained", unreadable)
     asked = _Feed(run=FailingRun(), maintain_every=every)  # type: ignore[arg-type]
-    assert isinstance(asked.maintain_if_due(), FailedMaintenance), "the loop goes on"
+    assert isinstance(asked.maintain_if_due(), FailedMaintenance), "the loop continues"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_other_errors_lose_nothing() -> None:
 def test_patterns_that_java_reads_otherwise_are_left_to_spark(pattern: str, refused: bool) -> None:
     source = landing.KafkaSource(feed="f", kafka_options={"subscribePattern": pattern})
     if not refused:
-        landing._refuse_removed(source, {"crm_a1"})
+        landing.refuse_removed(source, {"crm_a1"})
         return
     with pytest.raises(ConfigError, match=r"kafka\.topic_pattern no longer matches what bronze has read: crm_a1"):
-        landing._refuse_removed(source, {"crm_a1"})
+        landing.refuse_removed(source, {"crm_a1"})

@@ -25,9 +25,9 @@ def test_the_search_begins_anew_where_schemas_were_lost(tmp_path: Path) -> None:
     assert schema_position.read(str(tmp_path), 2) == SchemaPosition()
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"batch": "seven"}', '{"batch": 7, "replayed_at": "now"}'])
-def test_an_unreadable_file_is_no_position(tmp_path: Path, text: str) -> None:
-    (tmp_path / "schemas_learned").write_text(text, encoding="utf-8")
+@pytest.mark.parametrize("text", [b"", b"{", b"\xff", b'{"batch": "seven"}', b'{"batch": 7, "replayed_at": "now"}'])
+def test_an_unreadable_file_is_no_position(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "schemas_learned").write_bytes(text)
     assert schema_position.read(str(tmp_path), 3) == SchemaPosition()
 
 

@@ -57,7 +57,7 @@ def test_a_checkpoint_that_lacks_batches_of_the_tables_is_an_older_copy(tmp_path
             asked.append((query, last))
             return newest_in_table
 
-        stream_checkpoint.refuse_older("feed f: silver", str(tmp_path), batch_after, "silver goes on")
+        stream_checkpoint.refuse_older("feed f: silver", str(tmp_path), batch_after, "silver continues")
         return asked
 
     def plan_and_append_meanwhile(number: int) -> None:
@@ -87,9 +87,10 @@ def test_a_checkpoint_that_lacks_batches_of_the_tables_is_an_older_copy(tmp_path
 
 
 def test_a_file_of_our_own_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint, file = str(tmp_path / "new folder"), tmp_path / "new folder" / "first_batch"
+    checkpoint = str(tmp_path / "new folder")
+    assert stream_checkpoint.read_beside(checkpoint, "first_batch") is None
     stream_checkpoint.write_beside(checkpoint, "first_batch", "7")
-    assert file.read_text(encoding="utf-8") == "7"
+    assert stream_checkpoint.read_beside(checkpoint, "first_batch") == "7"
 
     def full(self: Path, *_args: object, **_options: object) -> None:
         self.write_bytes(b"")
@@ -98,4 +99,4 @@ def test_a_file_of_our_own_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(OSError, match="No space left"):
         stream_checkpoint.write_beside(checkpoint, "first_batch", "12")
-    assert file.read_text(encoding="utf-8") == "7"
+    assert stream_checkpoint.read_beside(checkpoint, "first_batch") == "7"

@@ -19,7 +19,6 @@ from ticdc_local.runner.notebook import (
     read_notebook,
     run_notebook,
     sql_arguments,
-    sql_statements,
 )
 
 SOURCE = """# Databricks notebook source
@@ -199,22 +198,6 @@ def test_a_parameter_is_in_some_cell_of_the_notebook_that_reads_it(tmp_path: Pat
     check_parameters(found, ["feed", "a", "b", "table"])
     with pytest.raises(ConfigError, match=r"n\.py: no parameter 'fed'; did you mean feed\?"):
         check_parameters(found, ["a", "fed"])
-
-
-@pytest.mark.parametrize(
-    ("text", "statements"),
-    [
-        ("a;b", ["a", "b"]),
-        ("a;;\n;", ["a"]),
-        ("a /* ; */; -- end;", ["a /* ; */"]),
-        ("""a ';' ";" `;` '\\';' ; b""", ["""a ';' ";" `;` '\\';'""", "b"]),
-        ("BEGIN a; b; END;", ["BEGIN a; b; END"]),
-        ("-- why\n/* how */ BEGIN a; b; END;", ["-- why\n/* how */ BEGIN a; b; END"]),
-        ("a - b / c", ["a - b / c"]),
-    ],
-)
-def test_sql_is_parted_into_statements(text: str, statements: list[str]) -> None:
-    assert list(sql_statements(text)) == statements
 
 
 @pytest.mark.parametrize("text", ["a:x", "'x'::x", "':x'", "-- :x", "a[0]:x", "`a`:x", "f():x"])

@@ -14,7 +14,6 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
@@ -42,6 +41,8 @@ _NOT_OF_KAFKA = ("FOREACH_BATCH_USER_FUNCTION_ERROR", "CONCURRENT_STREAM_LOG_UPD
 texts say what is wrong, which is nothing in the feed's file."""
 _EARLIEST = -2
 """In the place of an offset, as Kafka's options write it."""
+_FIRST_BATCH = "first_batch"
+"""Name of the file beside the checkpoint that says the feed's number of the query's batch 0."""
 
 _MESSAGE_COLUMNS = """
     topic STRING NOT NULL COMMENT 'Kafka topic',
@@ -146,9 +147,11 @@ def land(
     continuous: bool = False,
     max_offsets_per_trigger: int | None = None,
 ) -> Landed:
-    """Lands what Kafka has (``availableNow``), or continues until stopped (``continuous``). A new stream begins above
-    those that silver or gold has: bronze's tables may be restored from an older copy. ``last_used`` returns the newest
-    of these batches, or the batch that it is given if they end with that or before; it is asked once a process.
+    """Lands what Kafka has (``availableNow``), or continues until stopped (``continuous``).
+
+    The batches of a new stream get numbers above those that silver and gold have: bronze's tables may be restored from
+    an older copy. ``last_used`` returns the newest batch that silver or gold has after the given one, else the given
+    one; it is asked once a process.
 
     Raises OffsetGapError if Kafka deleted messages before they were read or has another topic of the name, ConfigError
     if the brokers cannot be read, a topic is no longer to be read, or something was restored from an older copy, and
@@ -172,7 +175,7 @@ def _land(
 ) -> Landed:
     checkpoint = _checkpoint(lake, source.feed)
     begun = stream_checkpoint.planned(checkpoint) is not None
-    _refuse_removed(source, stream_checkpoint.planned_topics(checkpoint))
+    refuse_removed(source, stream_checkpoint.planned_topics(checkpoint))
     options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
     check_topic_ids(lake.spark, source.feed, options, checkpoint)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
@@ -223,21 +226,22 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str, last_used: Callable[[in
 
     Found once a query, and kept beside its checkpoint.
     """
-    file, query = Path(checkpoint) / "first_batch", stream_checkpoint.query_id(checkpoint)
-    if query is not None and file.exists():
-        return int(file.read_text(encoding="ascii"))
+    query, noted = stream_checkpoint.query_id(checkpoint), stream_checkpoint.read_beside(checkpoint, _FIRST_BATCH)
+    if query is not None and noted is not None:
+        return int(noted)
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
     row = offsets.agg(F.min(F.when(F.col("query") == F.lit(query), F.col("batch"))), F.max("batch") + 1).first()
     assert row is not None
     own, following = row
     first = int(own) if own is not None else max(int(following or 0), last_used(-1) + 1)
-    stream_checkpoint.write_beside(checkpoint, file.name, str(first))
+    stream_checkpoint.write_beside(checkpoint, _FIRST_BATCH, str(first))
     return first
 
 
 def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int, last_used: Callable[[int], int]) -> None:
-    """Raises ConfigError if bronze has batches that its checkpoint does not know, or lacks one that is committed there,
-    or if neither has one that silver or gold has."""
+    """Raises ConfigError if something was restored from an older copy: the checkpoint, which ends before bronze's
+    tables; the tables, which lack a batch that the checkpoint has committed; or both, which end before silver or
+    gold."""
 
     def batch_after(_query: str, last: int) -> int | None:
         committed = stream_checkpoint.next_batch(checkpoint) - 1  # asked first: another run may append meanwhile
@@ -259,8 +263,8 @@ def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int, last
 
 
 def _refuse_older_tables(feed: str, checkpoint: str, committed: int, first_batch: int) -> None:
-    """Raises ConfigError if the newest committed batch, which the tables lack, had offsets: a pattern may have matched
-    no topic."""
+    """Raises ConfigError if the newest batch that the checkpoint has committed read any partition: the tables, which
+    lack it, are older. A batch in which the pattern matched no topic adds nothing to them."""
     if committed >= 0 and stream_checkpoint.planned_offsets(checkpoint, committed):
         raise ConfigError(
             f"feed {feed}: bronze lacks batch {first_batch + committed}, with which its checkpoint {checkpoint} ends: "
@@ -283,7 +287,7 @@ def _refuse_both_older(feed: str, checkpoint: str, first_batch: int, used: int) 
         )
 
 
-def _refuse_removed(source: KafkaSource, topics: Collection[str]) -> None:
+def refuse_removed(source: KafkaSource, topics: Collection[str]) -> None:
     """Raises ConfigError if the feed's file no longer names topics that bronze has read: Spark would plan a batch
     without them, and then refuse it, also when they are named again."""
     names, pattern = source.kafka_options.get("subscribe", ""), source.kafka_options.get("subscribePattern")
@@ -304,7 +308,7 @@ def _ends(lake: Lake, source: KafkaSource) -> dict[str, dict[str, int]]:
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(source.feed)))
     read = offsets.groupBy("topic", "partition").agg(F.max("end_offset")).collect()
     ends = {(topic, partition): end for topic, partition, end in read}
-    _refuse_removed(source, {topic for topic, _ in ends})
+    refuse_removed(source, {topic for topic, _ in ends})
     present = (_partitions(lake, source) or ends.keys()) if ends else set()
     if gone := sorted(ends.keys() - present):
         places = ", ".join(f"{topic}/{partition} at offset {ends[topic, partition]}" for topic, partition in gone)
@@ -319,8 +323,8 @@ def _ends(lake: Lake, source: KafkaSource) -> dict[str, dict[str, int]]:
 
 
 def _partitions(lake: Lake, source: KafkaSource) -> set[tuple[str, int]]:
-    """Returns the topics' partitions in Kafka now, as a stream notes them that begins where they end; empty if it does
-    not."""
+    """Returns the partitions that the topics have in Kafka now: a stream that begins at their ends notes them in its
+    checkpoint. Empty if it noted none."""
     checkpoint = lake.checkpoint(f"bronze_{source.feed}.partitions")
     shutil.rmtree(checkpoint, ignore_errors=True)
     options = kafka_options(replace(source, starting_offsets="latest"), {}, None)

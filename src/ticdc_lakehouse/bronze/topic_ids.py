@@ -36,8 +36,7 @@ _NO_ID = "A" * 22
 
 def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, str], checkpoint: str) -> None:
     """Notes the ids of the topics that the stream has read. Raises OffsetGapError if one has another id than before."""
-    file = Path(checkpoint) / _FILE
-    noted = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    noted = json.loads(stream_checkpoint.read_beside(checkpoint, _FILE) or "{}")
     # A batch that was planned without a topic, which did not exist for a while, does not name it any more.
     read = stream_checkpoint.planned_topics(checkpoint) | noted.keys()
     found = dict(_topic_ids(spark, kafka_options, read))
@@ -46,7 +45,7 @@ def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, 
             f"feed {feed}: topics that were deleted and created again since bronze read them: {', '.join(recreated)}. "
             "Reading on at the old offsets would miss what is before them. Begin a new feed, and load an export where "
             "the new messages do not go back far enough. If the offsets stayed, as in a mirrored cluster, delete "
-            f"{file}"
+            f"{Path(checkpoint) / _FILE}"
         )
     if found.keys() - noted.keys():
         stream_checkpoint.write_beside(checkpoint, _FILE, json.dumps({**found, **noted}, sort_keys=True))

@@ -152,7 +152,7 @@ def _apply_effect(lake: Lake, config: GoldConfig, rows: AlteredRows, effect: Eff
         case ColumnFilled(column=column, value=value):
             return _fill(rows, column, value, config.time_zone)
         case ColumnDropped(column=column):
-            return _drop(lake, rows, column)
+            return drop_column(lake, rows, column)
         case ColumnRenamed(old=old, new=new):
             return _rename(rows, old, new)
         case ColumnConverted():
@@ -181,7 +181,7 @@ def _fill(rows: AlteredRows, column: ColumnDefinition, value: str, time_zone: st
     return rows.select({name: f"CASE WHEN {is_old} THEN {sql} ELSE {quoted(name)} END" for name, sql in values.items()})
 
 
-def _drop(lake: Lake, rows: AlteredRows, column: ColumnDefinition) -> AlteredRows:
+def drop_column(lake: Lake, rows: AlteredRows, column: ColumnDefinition) -> AlteredRows:
     """Drops a column, with its irregular values: a column added under the same name later must not find them."""
     columns = [name for name in rows.columns if fold(name) != fold(column.name)]
     if not typed_column(column).may_lose or not has_irregular(lake, rows.query, column.name):

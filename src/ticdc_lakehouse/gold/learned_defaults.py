@@ -89,10 +89,10 @@ def _is_before_sql(pending: Iterable[PendingDefault], alias: str = "") -> str:
 def _learned_sql(name: str, changes: StepChanges, columns: Sequence[tuple[ColumnDefinition, PendingDefault]]) -> str:
     """Returns SQL of one row: the lowest and the highest value that old rows show of each column, NULL if none does;
     and ``oldest`` (`_oldest_sql`)."""
-    lake, rows = changes.lake, changes.rows
-    values = ", ".join(f"{_shown_sql(changes, column)} AS v{i}" for i, (column, _) in enumerate(columns))
+    lake, rows, time_zone = changes.lake, changes.rows, changes.time_zone
+    values = ", ".join(f"{text_before_sql(rows, column, time_zone)} AS v{i}" for i, (column, _) in enumerate(columns))
     first = ", ".join(f"v{i}" for i, _ in enumerate(columns))
-    key, old_key = row_keys_sql(rows, changes.time_zone)
+    key, old_key = row_keys_sql(rows, time_zone)
     sent = f"""
         SELECT coalesce({old_key}, {key}) AS {KEY}, commit_ts, op, {values}
         FROM (SELECT *, {_image_sql("before", columns)} AS old, {_image_sql("after", columns)} AS new
@@ -131,15 +131,14 @@ def _image_sql(image: str, columns: Sequence[tuple[ColumnDefinition, PendingDefa
     return f"from_json({image}, {fields}, map({IMAGE_OPTIONS}))"
 
 
-def _shown_sql(changes: StepChanges, column: ColumnDefinition) -> str:
+def text_before_sql(rows: MergeRows, column: ColumnDefinition, time_zone: str) -> str:
     """Returns SQL: the column's text before a change, NULL if the change does not show it.
 
     An image from before that leaves the column out shows that it stayed as it was (``only-output-updated-columns``).
     Older tiflow writes the TIMESTAMP of a row that TiDB has not written since as UTC's, whatever the server's time zone
     (defects.md): outside UTC it counts only where the new image agrees.
     """
-    time_zone = changes.time_zone
-    texts = (value_sql(changes.rows, column.name, f"{image}.{quoted(column.name)}") for image in ("old", "new"))
+    texts = (value_sql(rows, column.name, f"{image}.{quoted(column.name)}") for image in ("old", "new"))
     old, new = (whole_text_sql(column, text, time_zone) for text in texts)
     listed = f"array_contains(json_object_keys(before), {literal(column.name)})"
     is_whole = "before IS NOT NULL AND NOT coalesce(handle_only, false)"

@@ -258,11 +258,10 @@ def published_name(lake: Reader, feed: str, name: str, names: Mapping[str, str])
 def misnamed(
     lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Returns the live tables of a feed that do not have their published names, each with that name: after a run that
-    died between publishing and renaming. Then those to be dropped: never published, and the run that made one is dead,
-    or it has a name that a published one is to take.
+    """Returns two groups of a feed's live tables, which a run leaves that dies between publishing and renaming: by
+    present name, the published name of each table that has another one; and the tables to drop (`is_left_over`).
 
-    ``names`` are the published ones; ``known`` all ids that were ever published. A copy that somebody made of a live
+    ``names`` are the published names; ``known`` all ids that were ever published. A copy that somebody made of a live
     table, whose properties it has, stays as it is.
     """
     published = set(known)
@@ -287,8 +286,9 @@ def is_left_over(lake: Lake, feed: str, name: str, published: Collection[str], t
 
 
 def is_abandoned(lake: Lake, written: datetime) -> bool:
-    """True if no run is at work on an unpublished version of a live table, ``written`` then. On a laptop the lock says
-    so (`run_lock`). Elsewhere another run, a long ``load`` for one, may be about to publish it: it has a day."""
+    """True if the run that made an unpublished version of a live table, ``written`` then, counts as dead. On a laptop
+    it is: the lock keeps other runs out (`run_lock`). Elsewhere another run, such as a long ``load``, has a day to
+    publish what it wrote."""
     return not lake.on_databricks or written.astimezone(UTC) < datetime.now(UTC) - _ABANDONED_AFTER
 
 

@@ -42,7 +42,7 @@ def publish(
     with ThreadPoolExecutor(views.VIEWS_AT_ONCE) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     views.update_comments(lake, config, {*renames.values(), *_moved(before, shown)}, tables)
-    if before.number == 0 or _counts_change(config, before, kept) or _has_loaded(new_definitions):
+    if before.number == 0 or counts_change(config, before, kept) or _has_loaded(new_definitions):
         irregular.create_view(lake, config, _defined(kept))
     table_views.drop(lake, gone)
     if changes:
@@ -84,7 +84,7 @@ def _defined(outcomes: Iterable[TableOutcome]) -> list[tuple[Table, TableState]]
     return [(o.definition.table.named(o.name), o.state) for o in outcomes if o.definition]
 
 
-def _counts_change(config: GoldConfig, before: Published, kept: Iterable[TableOutcome]) -> bool:
+def counts_change(config: GoldConfig, before: Published, kept: Iterable[TableOutcome]) -> bool:
     """True if the view of irregular values must count other columns or tables than before the window."""
     after = {outcome.name: outcome for outcome in kept}
     changed = {name for name, o in after.items() if o.new_definitions or name not in before.tables}

@@ -187,7 +187,8 @@ def topics_among(
     ddls: Iterable[tuple[int, Statement]],
     matches: Matches,
 ) -> Topics:
-    """Returns the topics without a table that may still change, and those without a table of the feed that may.
+    """Returns the retired topics, all of whose tables were removed, and the empty ones: the feed takes none of the
+    tables that are left in them.
 
     ``last``: by topic, its tables and the commit_ts of the last change that it delivered of each. ``ddls`` are in the
     order of their commit_ts.

@@ -74,8 +74,8 @@ def _new_names(config: GoldConfig, before: Published, window: Window) -> Iterato
 
 
 def _past_ddls(lake: Lake, inputs: PlanningInput, batch: int) -> Sequence[DdlEvent]:
-    """Returns the published DDLs from the first on at which a table left a name that rows of the window have, though
-    no published table has it."""
+    """Returns the published DDLs that may explain the names which rows of the window have and no published table has:
+    all since a table first left such a name."""
     before, window = inputs.before, inputs.window
     new = _new_names(inputs.config, before, window)
     firsts = {name: min(group.first for group in window.rows[name]) for name in new}

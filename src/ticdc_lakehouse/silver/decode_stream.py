@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -131,8 +130,7 @@ def _appends(lake: Lake, events: str, query: str, first: int, limit: int | None 
 def _read_before(checkpoint: str) -> int:
     """Returns how many messages bronze had when silver last ended: what came since waits for it. 0 where it is not
     known: an estimate is enough."""
-    path = Path(checkpoint) / _READ
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = stream_checkpoint.read_beside(checkpoint, _READ) or ""
     return int(text) if text.isdecimal() else 0
 
 
@@ -218,11 +216,11 @@ def decode_batches(decoding: Decoding, batches: Iterator[pa.RecordBatch]) -> Ite
     objects = StoredObjects(decoding.options.claim_check_storage_uri)
     decoder = Decoder(decoding.protocol, decoding.options, DecoderContext(objects=objects, schemas=decoding.schemas))
     for batch in batches:
-        for part in _slices(batch, decoding.options):
+        for part in slices(batch, decoding.options):
             yield _decode_slice(decoder, part, decoding.max_message_bytes)
 
 
-def _slices(batch: pa.RecordBatch, options: SinkOptions) -> Iterator[pa.RecordBatch]:
+def slices(batch: pa.RecordBatch, options: SinkOptions) -> Iterator[pa.RecordBatch]:
     """Yields parts of a batch that hold few enough bytes, one message at least."""
     weights = _weights(batch, options)
     if batch.num_rows <= _SLICE_MESSAGES and (pc.sum(weights).as_py() or 0) <= _SLICE_BYTES:

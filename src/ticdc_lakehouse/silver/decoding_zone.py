@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ticdc_lakehouse import stream_checkpoint
 
 _FILE = "time_zone"
@@ -11,8 +9,7 @@ _FILE = "time_zone"
 
 def noted_zone(checkpoint: str) -> str | None:
     """Returns the zone; None before silver's first message, and after the checkpoint was lost."""
-    path = Path(checkpoint) / _FILE
-    return path.read_text(encoding="utf-8") if path.exists() else None
+    return stream_checkpoint.read_beside(checkpoint, _FILE)
 
 
 def note_zone(checkpoint: str, zone: str) -> None:

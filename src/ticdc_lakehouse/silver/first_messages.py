@@ -18,6 +18,7 @@ from ticdc_codec.event import Event, Failure, Kind, events_of
 from ticdc_codec.options import SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder, Pair, spelling
 from ticdc_codec.recognition import DECIDING, NEARLY_ALL, Recognised, recognise
+from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.silver import decode_stream, events_table
@@ -28,6 +29,8 @@ ENOUGH = 2
 """Messages that must fail: a single one is poison."""
 _MOST_BYTES = 256 * 1024
 """Longer values are skipped: the driver reads these messages."""
+_HAS_DECODED = "has_decoded"
+"""Name of the file beside the checkpoint that says that silver has decoded a message."""
 
 
 def check_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
@@ -44,15 +47,15 @@ def check_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
 
 def _has_decoded(lake: Lake, feed: str) -> bool:
     """True if silver has decoded any message; a file beside the stream's checkpoint records that it has."""
-    seen = Path(decode_stream.stream(lake, feed)) / "has_decoded"
-    if seen.exists():
+    checkpoint = decode_stream.stream(lake, feed)
+    if stream_checkpoint.read_beside(checkpoint, _HAS_DECODED) is not None:
         return True
     if not events_table.exists(lake, feed):
         return False
     events = events_table.events(lake, feed)
     has_events = bool(events.where(F.col("kind") != Kind.ERROR.value).select("kind").take(1))
-    if has_events and seen.parent.exists():
-        seen.touch()
+    if has_events and Path(checkpoint).exists():  # else the stream is yet to begin, and wants an empty folder
+        stream_checkpoint.write_beside(checkpoint, _HAS_DECODED, "")
     return has_events
 
 

@@ -192,7 +192,8 @@ def first_open(lake: Reader, feed: str, positions: Sequence[Position], limit: in
 def absent(
     lake: Reader, feed: str, positions: Sequence[Position], done: Sequence[QuarantineAction] = tuple(QuarantineAction)
 ) -> list[Position]:
-    """Returns the positions that have no quarantined message on which none of these actions was taken."""
+    """Returns those of the positions that have no open message: nothing is in quarantine there, or one of the actions
+    ``done`` was taken on it."""
     if not positions or not events_table.exists(lake, feed):
         return sorted({*positions})
     messages = open_messages_sql(lake, feed, done)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 
@@ -40,10 +39,10 @@ class SchemaPosition:
 def read(checkpoint: str, schemas: int) -> SchemaPosition:
     """Returns the position up to which silver was searched for the ``schemas`` that are known: the beginning if more of
     them were known once, and if the file is missing or unreadable."""
-    path = Path(checkpoint) / _FILE
     try:
-        position = msgspec.json.decode(path.read_bytes(), type=SchemaPosition)
-    except (FileNotFoundError, msgspec.DecodeError):
+        text = stream_checkpoint.read_beside(checkpoint, _FILE) or ""
+        position = msgspec.json.decode(text, type=SchemaPosition)
+    except (UnicodeDecodeError, msgspec.DecodeError):
         return SchemaPosition()
     return position if position.schemas <= schemas else SchemaPosition()
 

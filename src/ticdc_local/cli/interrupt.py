@@ -111,7 +111,7 @@ def _terminal() -> Callable[[], None]:
 
 
 def _wait(pipe: int, command: str, restore_terminal: Callable[[], None]) -> None:
-    while (number := os.read(pipe, 1)[0]) not in SIGNALS or (number == signal.SIGINT and _goes_on()):
+    while (number := os.read(pipe, 1)[0]) not in SIGNALS or (number == signal.SIGINT and _continues()):
         pass
     _ENDING.set()
     say_interrupted(command)
@@ -126,7 +126,7 @@ def _wait(pipe: int, command: str, restore_terminal: Callable[[], None]) -> None
     os._exit(INTERRUPTED)
 
 
-def _goes_on() -> bool:
+def _continues() -> bool:
     """True if SIGINT ends no process: a prompt is idle, or it cancels a statement."""
     return _has_cancelled() or _PROMPT.is_idle
 

@@ -38,7 +38,12 @@ EXAMPLES = """examples:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
-    parser.add_argument("action", choices=tuple(_ARGUMENTS), help="dismiss: the message is not needed")
+    parser.add_argument(
+        "action",
+        choices=tuple(_ARGUMENTS),
+        help="list: how many are open for which reason, and the first; show: why, and their bytes; replay: decode them "
+        "again; dismiss: they are not needed, gold continues without them",
+    )
     place_arguments(parser)
     feed_argument(parser, "list: only this feed; other actions need it where there are several")
     parser.add_argument(

@@ -33,7 +33,7 @@ from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import existing_lake, feed_files, open_reader
 from ticdc_local.cli.sql_result import Format, Printing
 from ticdc_local.cli.sql_statement import check_reads, complete
-from ticdc_local.runner.notebook import sql_statements
+from ticdc_local.sql_text import sql_statements
 
 PROMPT, MORE = "sql> ", "  -> "
 ROWS, WIDTH = 20, 40

@@ -22,12 +22,12 @@ from typing import Any
 from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_local.runner.dbutils import DbUtils, NotebookExit
 from ticdc_local.runner.display import display, display_html, text_of
+from ticdc_local.sql_text import outside_quotes, sql_statements
 
 HEADER = "# Databricks notebook source"
 SEPARATOR = "# COMMAND ----------"
 MAGIC = "# MAGIC"
 TITLE = "# DBTITLE"
-_SQL_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|[^'"`;/-]+|.""", re.DOTALL)
 _NO_IPYNB = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What nbformat raises over a file that is JSON of another shape, or no JSON at all."""
 _MARKER = re.compile(r"(?<![\w:)\]`'\"]):([A-Za-z_]\w*)")
@@ -150,30 +150,9 @@ def _run_sql(cell: Cell, namespace: dict[str, Any]) -> None:
         print(text_of(result))
 
 
-def sql_statements(text: str) -> Iterator[str]:
-    """Yields an SQL cell's statements, split at ``;`` outside quotes and comments; ``BEGIN … END`` stays whole."""
-    if re.match(r"\s*BEGIN\b", _without_comments(text), re.IGNORECASE):
-        yield text.strip().rstrip(";")
-        return
-    statement = ""
-    for token in [*_SQL_TOKEN.findall(text), ";"]:
-        if token != ";":
-            statement += token
-        elif _without_comments(statement).strip():
-            yield statement.strip()
-            statement = ""
-
-
-def _without_comments(text: str) -> str:
-    return "".join(token for token in _SQL_TOKEN.findall(text) if not token.startswith(("--", "/*")))
-
-
 def sql_arguments(statement: str, widgets: Mapping[str, str]) -> dict[str, str]:
     """Returns the widgets whose markers (``:feed``) the statement has outside quotes and comments."""
-    plain = "".join(
-        token[0] if token[0] in "'\"`" else token for token in _SQL_TOKEN.findall(_without_comments(statement))
-    )
-    return {name: widgets[name] for name in _MARKER.findall(plain) if name in widgets}
+    return {name: widgets[name] for name in _MARKER.findall(outside_quotes(statement)) if name in widgets}
 
 
 def check_parameters(notebook: Notebook, names: Iterable[str]) -> None:
