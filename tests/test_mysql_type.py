@@ -81,8 +81,9 @@ def test_types_of_tidb_are_known_and_others_are_not(text: str, known: bool) -> N
     ("one", "other", "same"),
     [
         ("INT", "int(11)", True), ("integer", "int(11)", True), ("int", "int unsigned", False),
-        ("decimal(10)", "DECIMAL(10,0)", True), ("decimal", "decimal(10,0)", True), ("decimal(9)", "decimal(9,1)", False),
-        ("geometry", "GEOMETRY", True), ("geometry", "point", False), ("enum('a')", "enum('b')", False),
+        ("decimal(10)", "DECIMAL(10,0)", True), ("decimal", "decimal(10,0)", True),
+        ("decimal(9)", "decimal(9,1)", False), ("geometry", "GEOMETRY", True), ("geometry", "point", False),
+        ("enum('a')", "enum('b')", False),
     ],
 )  # fmt: skip
 def test_two_texts_may_mean_one_type(one: str, other: str, same: bool) -> None:
