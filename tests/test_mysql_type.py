@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_codec.mysql_type import Family, family_of, is_known, parse_type, quoted_element
+from ticdc_codec.mysql_type import Family, family_of, is_known, parse_type, quoted_element, same_type
 
 F = Family
 
@@ -75,3 +75,16 @@ def test_quoted_names_are_read_back() -> None:
 )  # fmt: skip
 def test_types_of_tidb_are_known_and_others_are_not(text: str, known: bool) -> None:
     assert is_known(text) is known
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("INT", "int(11)", True), ("integer", "int(11)", True), ("int", "int unsigned", False),
+        ("decimal(10)", "DECIMAL(10,0)", True), ("decimal", "decimal(10,0)", True),
+        ("decimal(9)", "decimal(9,1)", False), ("geometry", "GEOMETRY", True), ("geometry", "point", False),
+        ("enum('a')", "enum('b')", False),
+    ],
+)  # fmt: skip
+def test_two_texts_may_mean_one_type(one: str, other: str, same: bool) -> None:
+    assert same_type(parse_type(one), parse_type(other)) is same

@@ -14,7 +14,7 @@ from enum import StrEnum
 from html import escape
 
 from ticdc_codec.byte_map import NOT_READ, ByteMap, Span
-from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Image, Resolved, RowChange
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Resolved, RowChange
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import MessageDecoder, MessageEvents, OneMessage, pair_of, protocol_named, spelling
 from ticdc_codec.recognition import DECIDING, Recognised, recognise_one
@@ -253,18 +253,15 @@ def _column(column: Column) -> tuple[Piece, ...]:
 
 def _change(row: RowChange, name: str) -> tuple[Piece, ...]:
     """Returns the value, or both where an update changed it."""
-    images = [image for image in (row.before, row.after) if image is not None and name in image]
-    texts = [_value(image, name) for image in images]
-    match texts:
-        case [old, new] if old != new:
-            return (old, Style.OLD), ("→", Style.NOTE), (new, Style.NEW)
-        case [*_, only]:
-            return ((only, Style.NOTE if images[-1][name] is None else Style.VALUE),)
-    return (("not sent", Style.NOTE),)
+    # One of the two images has all columns; an update's before may lack some that have not changed.
+    values = [image[name] for image in (row.before, row.after) if image is not None and name in image]
+    old, new = values[0], values[-1]
+    if old != new:
+        return (_value(old), Style.OLD), ("→", Style.NOTE), (_value(new), Style.NEW)
+    return ((_value(new), Style.NOTE if new is None else Style.VALUE),)
 
 
-def _value(image: Image, name: str) -> str:
-    value = image[name]
+def _value(value: str | None) -> str:
     return "NULL" if value is None else f"'{shown(value)}'"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from vectors import Case, as_expected, cases
 from well_typed import handle_key_text
 
 from ticdc_codec.craft import encode
-from ticdc_codec.event import Ddl, Event, Op, Resolved, RowChange, events_of
+from ticdc_codec.event import Bootstrap, Ddl, Event, Op, Resolved, RowChange, events_of
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
 
@@ -134,3 +136,18 @@ def test_dictionaries_do_not_leak() -> None:
         ("side", "side", ["word"]),
         ("test", "test", ["null"]),
     ]
+
+
+def test_partitions_of_one_message_may_be_as_far_apart_as_any() -> None:
+    """No partition is -1 (wire.md 1.1.2): the difference to the largest one has 64 bits and a sign, and wraps."""
+    (row,) = decode(ROW_0)
+    assert isinstance(row, RowChange)
+    rows = [replace(row, table_id=number) for number in (None, (1 << 63) - 1, None, 0)]
+    (message,) = encode(rows, ONE_MESSAGE)
+    assert decode(message.value) == rows
+
+
+def test_bootstraps_are_left_out() -> None:
+    """Craft's rows describe their columns themselves."""
+    (row,) = decode(ROW_0)
+    assert encode([Bootstrap(database="test", table="test"), row], ONE_MESSAGE) == encode([row], ONE_MESSAGE)

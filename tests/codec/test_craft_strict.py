@@ -69,6 +69,10 @@ WRONG = {
     "commit_ts above a TSO": (message(commit_ts=b"\xff" * 9 + b"\x01"), "out_of_range"),
     "column id past the dictionary": (message(bodies=(bytes.fromhex("01 01 06 03 00 02 02"),)), "out_of_range"),
     "column id -1": (message(bodies=(bytes.fromhex("01 01 01 03 00 02 02"),)), "out_of_range"),
+    "flags of 2^63": (
+        message(bodies=(bytes.fromhex("01 01 04 03") + uvarint(1 << 63) + bytes.fromhex("02 02"),)),
+        "out_of_range",
+    ),
     "unknown column type": (message(bodies=(bytes.fromhex("01 01 04 11 00 02 02"),)), "unknown_type"),
     "no columns": (message(bodies=(b"\x01\x00",)), "out_of_range"),
     "2^31 columns": (message(bodies=(b"\x01" + uvarint(1 << 31) + b"\x00\x00\x00\x00",)), "out_of_range"),

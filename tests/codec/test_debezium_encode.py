@@ -49,6 +49,9 @@ def test_names_of_any_characters() -> None:
     (message,) = encode([row], sink_options("debezium", {}))
     key, payload = (json.loads(text or b"")["payload"] for text in (message.key, message.value))
     assert (key, payload["after"], payload["source"]["db"]) == ({name: 7}, {name: 7}, name)
+    (found,) = decode(message, "debezium", {"enable-tidb-extension": True})
+    assert isinstance(found, RowChange)
+    assert (found.table, found.after, found.handle_key) == (name, {name: "7"}, '["7"]')
 
 
 @pytest.mark.parametrize("moment", ["2024-11-03T06:30:00Z", "2024-11-03T06:30:00.500Z"])

@@ -229,7 +229,13 @@ def test_a_refused_row_leaves_the_others_of_its_table_alone(name: str) -> None:
 def test_a_fault_in_a_row_names_its_table() -> None:
     for message in (after(id="1"), after(b="AP8"), value(after=None), value(_tidb={})):
         assert (failure(message).database, failure(message).table) == ("d", "t")
-    for message in (INSERT.replace(b'"id":1', b'"id":1,"id":1'), DDL.replace(b'"ts_ms":1,', b""), WATERMARK[:-1]):
+    nameless = value(source=source(table=""), after=IMAGE | {"id": "1"})
+    for message in (
+        nameless,
+        INSERT.replace(b'"id":1', b'"id":1,"id":1'),
+        DDL.replace(b'"ts_ms":1,', b""),
+        WATERMARK[:-1],
+    ):
         assert failure(message).table is None
 
 
@@ -292,10 +298,12 @@ def test_a_definition_gives_digits_and_types() -> None:
     assert (bare.after or {})["m"] == "1.50"
     assert [column.type for column in bare.columns] == [*types.values()]
     assert row(BARE, key=None, context=context).handle_key == '["1"]'
-    shorter = DecoderContext(
-        schemas={("d", "t", 0): (Column(name="t", type="time"), Column(name="m", type="decimal(9,0)"))}
-    )
-    assert failure(BARE, context=shorter).reason == "bad_value"
+
+
+@pytest.mark.parametrize(("name", "shorter"), [("m", "decimal(9,0)"), ("t", "time"), ("d", "datetime(2)")])
+def test_a_value_with_more_digits_than_its_definition_has_is_refused(name: str, shorter: str) -> None:
+    context = DecoderContext(schemas={("d", "t", 0): (Column(name=name, type=shorter),)})
+    assert failure(BARE, context=context).reason == "bad_value"
 
 
 @pytest.mark.parametrize(
@@ -317,6 +325,8 @@ def test_compressed_messages_decode_to_the_same(compression: str) -> None:
     for broken in (INSERT, b"\xff\xff\xff\xff\x07" + b"x" * 20, compress(INSERT, kind)[:-5], b"\x04\x22\x4d\x18"):
         found = failure(broken, key=compress(KEY, kind), large_message_handle_compression=kind)
         assert found.reason in ("bad_compression", "too_large", "truncated", "bad_json")
+    bare_key = failure(compress(INSERT, kind), key=KEY, large_message_handle_compression=kind)
+    assert bare_key.reason in ("bad_compression", "too_large")
 
 
 def test_what_cannot_be_encoded() -> None:

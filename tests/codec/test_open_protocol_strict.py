@@ -213,6 +213,13 @@ def test_a_fault_has_its_place_and_names_its_table() -> None:
     assert failure(written((key(t=2), b"{}"))).table is None
 
 
+@pytest.mark.parametrize("faults", [({"id": "x"}, {"b": 1}), ({"b": 1}, {"id": "x"})])
+def test_of_several_faults_in_a_message_the_first_is_named(faults: tuple[dict[str, Any], ...]) -> None:
+    first, second = ((key(), {"u": cells(**fault)}) for fault in faults)
+    found = failure(written((key(), ROW), first, second, (key(t=2), {"q": ""})))
+    assert found.detail == failure(written(first)).detail != failure(written(second)).detail
+
+
 def test_message_may_have_no_events() -> None:
     assert decode((VERSION, b""), (VERSION, None)) == []
 

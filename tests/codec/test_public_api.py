@@ -38,6 +38,7 @@ from ticdc_codec import (
     inspection,
     protocols,
 )
+from ticdc_codec.event import NamedBy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "codec.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -220,6 +221,30 @@ def test_an_event_that_the_protocol_cannot_carry_is_a_config_error(protocol: str
         encode([Ddl(database="d", table="t", commit_ts=None, commit_ms=9, query="DROP TABLE t", type="4")], protocol)
 
 
+@pytest.mark.parametrize("protocol", ["craft", "open-protocol", "canal-json", "debezium", "simple"])
+def test_a_failure_is_not_encoded(protocol: str) -> None:
+    failure = Failure(reason="bad_size", detail="as decoded", offset=None, database=None, table=None)
+    with pytest.raises(ConfigError, match=r"as decoded|found Failure"):
+        encode([failure], protocol)
+
+
+@pytest.mark.parametrize("protocol", ["craft", "open-protocol"])
+def test_a_ddl_without_the_number_of_its_type_is_a_config_error(protocol: str) -> None:
+    """Canal-JSON, Debezium and Simple have a name instead, which several of TiDB's types may share."""
+    for kind in ("ALTER", None):
+        with pytest.raises(ConfigError, match=r"needs .*TiDB's number of"):
+            encode([Ddl(database="d", table="t", commit_ts=9, commit_ms=9, query="DROP TABLE t", type=kind)], protocol)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "by"), [("craft", "name"), ("open-protocol", "name"), ("canal-json", "name"), ("debezium", "index")]
+)
+def test_names_of_an_enum_become_numbers_only_by_a_type_that_lists_them(protocol: str, by: NamedBy) -> None:
+    columns = (Column(name="e", type="enum", by=by),)
+    with pytest.raises(ConfigError, match="'enum' does not list"):
+        encode([replace(INSERT, after={"e": "1"}, columns=columns)], protocol)
+
+
 def run(example: str, **given: Any) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "example", **given}
     exec(compile(example, "docs/codec.md", "exec"), names)
@@ -298,10 +323,16 @@ _ROW = RowChange(
         Column(name="b", type="bit(4)"), Column(name="s", type="varchar(9)"),
     ),
 )  # fmt: skip
+_NULL = (Column(name="x", type="null"),)
 _CHECKED = {"integrity-check-level": "correctness"}
 _AVRO = {"encoding-format": "avro"}
 UNFIT: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "an image is missing": ("craft", {}, {"after": None}),
+    "an image is missing for Canal-JSON": ("canal_json", {}, {"after": None}),
+    "an update without its row before, for Canal-JSON": ("canal_json", {}, {"op": Op.UPDATE}),
+    "an image is missing for Debezium": ("debezium", {}, {"after": None}),
+    "an image is missing for Open Protocol": ("open_protocol", {}, {"after": None}),
+    "an image is missing for the checksum": ("simple", _CHECKED, {"after": {}}),
     "a column too many": ("open-protocol", {}, {"after": {"id": "1", "z": "1"}}),
     "a column too many for Canal-JSON": ("canal-json", {}, {"after": {"id": "1", "z": "1"}}),
     "a column too many for Debezium": ("debezium", {}, {"after": {"id": "1", "z": "1"}}),
@@ -314,6 +345,10 @@ UNFIT: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "a number out of range": ("debezium", {}, {"after": {"id": "1", "n": "1e400"}}),
     "too many bits": ("debezium", {}, {"after": {"id": "1", "b": "9" * 400}}),
     "a negative number of bits": ("debezium", {}, {"after": {"id": "1", "b": "-1"}}),
+    "a checksum of no number": ("simple", _CHECKED, {"after": {"id": "x", "n": None, "b": None, "s": None}}),
+    "infinity": ("open_protocol", {}, {"after": {"x": "inf"}, "columns": (Column(name="x", type="double"),)}),
+    "a value of the type NULL": ("craft", {}, {"after": {"x": "1"}, "columns": _NULL}),
+    "a value of the type NULL for Open Protocol": ("open_protocol", {}, {"after": {"x": "1"}, "columns": _NULL}),
 }
 
 

@@ -12,6 +12,7 @@ import pytest
 from vectors import FOLDER, cases, header
 
 from ticdc_codec.message import compress
+from ticdc_codec.open_protocol.frame import framed
 from ticdc_codec.options import Compression
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_codec.recognition import Recognised, recognise, recognise_one
@@ -37,6 +38,7 @@ def test_each_message_of_every_vector_file_is_recognised(file: str) -> None:
     """Also a DDL or a watermark by itself."""
     protocol, options = header(file)["protocol"], header(file)["options"]
     looks = [recognise_one(*message) for message in messages(file)]
+    assert recognise(messages(file)[:1]) == looks[0]
     assert {(look.protocol, look.damaged) for look in looks} == {(protocol, False)}
     for name in SHOWN:
         wanted = str(options.get(name, "none" if "compression" in name else "")).lower()
@@ -110,6 +112,11 @@ NOTHING: list[tuple[bytes | None, str]] = [
         b"\x00\x01\x02",
         "the value's 3 bytes begin with 00 01 02: no JSON object, no Craft, no Simple in Avro, not compressed",
     ),
+    (
+        framed([b'{"x":1}']),
+        "the value's 15 bytes begin with 00 00 00 00 00 00 00 07: no JSON object, no Craft, no Simple in Avro, not "
+        "compressed",
+    ),  # lengths as Open Protocol's, but of another JSON
     (
         bytes.fromhex("00 00000007 02 0a"),
         "the value's 7 bytes begin with 00 00 00 00 07 02 0a: no JSON object, no Craft, no Simple in Avro, not "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from simple_messages import (
+    AVRO_VALID,
     COLUMNS,
     COMMIT_TS,
     VERSION,
@@ -109,3 +110,15 @@ def test_a_default_of_bits_is_no_text() -> None:
     assert schema.count(default + b"\x05") == 1
     other = schema.replace(default + b"\x05", default + b"\xff")
     assert decode(other, *rows, encoding_format="avro") == decode(schema, *rows, encoding_format="avro")
+
+
+def test_a_row_whose_first_numbers_are_longer_than_they_need_to_be_is_refused() -> None:
+    """Avro allows a number of 22 in two bytes. A row is told by the bytes that both writers begin it with."""
+    assert PREFIX[:1] == varint(11)
+    assert failure(b"\x96\x00" + AVRO_VALID[0][1:], encoding_format="avro").reason == "wrong_type"
+
+
+def test_a_row_of_a_table_without_columns_has_none() -> None:
+    context = DecoderContext(schemas={("d", "t", VERSION): ()})
+    found = failure(AVRO_VALID[0], context=context, encoding_format="avro")
+    assert (found.reason, found.table) == ("wrong_columns", "t")

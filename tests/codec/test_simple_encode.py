@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -93,3 +95,19 @@ def test_a_type_without_names_is_written_without(encoding: str) -> None:
     found = decode(*messages, context=DecoderContext(), encoding_format=encoding)
     (read,) = (event for event in found if isinstance(event, RowChange))
     assert (read.after, {column.name: column.type for column in read.columns}) == (values, kinds)
+
+
+@pytest.mark.parametrize("encoding", ["json", "avro"])
+def test_names_of_an_enum_become_numbers(encoding: str) -> None:
+    """Of rows that Debezium gave."""
+    kinds = {"id": "int(11)", "e": "enum('a','b')", "s": "set('a','b','c')"}
+    columns = tuple(
+        Column(name=name, type=kind, key=name == "id", by="name" if name in ("e", "s") else None)
+        for name, kind in kinds.items()
+    )
+    names: dict[str, str | None] = {"id": "1", "e": "b", "s": "a,c"}
+    event = replace(row(UPDATE), op=Op.INSERT, columns=columns, before=None, after=names, schema_version=None)
+    messages = [each.value for each in encode([event], sink_options("simple", {"encoding-format": encoding}))]
+    found = decode(*messages, context=DecoderContext(), encoding_format=encoding)
+    (read,) = (each for each in found if isinstance(each, RowChange))
+    assert read.after == {"id": "1", "e": "2", "s": "5"}

@@ -16,6 +16,7 @@ from simple_messages import (
     AVRO_VALID,
     BARE,
     BOOTSTRAP,
+    COLUMNS,
     COMMIT_TS,
     DATA,
     DDL,
@@ -132,6 +133,11 @@ def test_a_message_that_is_not_valid_is_refused(name: str) -> None:
     assert last.reason == reason
 
 
+def test_a_message_that_begins_as_rows_do_need_not_be_one() -> None:
+    begun = WATERMARK.replace(b'{"version":1,', b'{"version":1,"database":null,')
+    assert decode(UPDATE, begun, UPDATE) == [row(UPDATE), Resolved(commit_ts=5), row(UPDATE)]
+
+
 def test_a_true_replacement_character_is_read() -> None:
     """Go writes it as it is; an escape stands for another byte. Neither is a backslash before ``ufffd``."""
     for text in ("\ufffd", r"\ufffd", "\ufffd\\\\ufffd"):
@@ -233,6 +239,37 @@ def test_row_with_a_wrong_checksum_is_refused() -> None:
     corrupted = checked(value, (b'"corrupted":false', b'"corrupted":true'))
     assert isinstance(corrupted, Failure)
     assert corrupted.reason == "checksum_mismatch"
+
+
+@pytest.mark.parametrize("encoding", ["json", "avro"])
+@pytest.mark.parametrize(("level", "reason"), [("warn", None), ("error", "checksum_mismatch")])
+def test_only_level_error_refuses_a_row_with_a_wrong_checksum(encoding: str, level: str, reason: str | None) -> None:
+    mark = {"version": 2, "corrupted": False, "current": 4711, "previous": 0}
+    message = written(checksum=mark)
+    if encoding == "avro":
+        message = AvroWriter(sink_options("simple", AVRO)).row(row(UPDATE), COMMIT_TS, VERSION, Checksum(**mark), None)
+    (found,) = decode(message, encoding_format=encoding, corruption_handle_level=level)
+    assert (found.reason if isinstance(found, Failure) else None) == reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "reason"),
+    [
+        ("timestamp", {"location": "Europe/Berlin", "value": "2024-10-27 01:30:00"}, "checksum_mismatch"),
+        # Which of the two instants TiDB had is unknown, and so is the checksum.
+        ("timestamp", {"location": "Europe/Berlin", "value": "2024-10-27 02:30:00"}, None),
+        ("vector(2)", "[1,2]", "checksum_mismatch"),
+        ("vector(2)", "[1,b]", "bad_value"),
+        ("vector(2)", "[1,1e60]", "bad_value"),
+    ],
+)
+def test_a_value_may_have_no_checksum(kind: str, value: object, reason: str | None) -> None:
+    columns = (COLUMNS[0], Column(name="c", type=kind))
+    mark = {"version": 2, "corrupted": False, "current": 4711, "previous": 0}
+    message = written(type="INSERT", old=..., data={"id": "1", "c": value}, checksum=mark)
+    context = DecoderContext(schemas={("d", "t", VERSION): columns})
+    (found,) = decode(message, context=context, time_zone="Europe/Berlin")
+    assert (found.reason if isinstance(found, Failure) else None) == reason
 
 
 def test_row_of_its_handle_key_alone_is_refused_if_ticdc_found_it_corrupted() -> None:

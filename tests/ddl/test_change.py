@@ -39,6 +39,7 @@ PLAIN = table(f"{COLUMNS}, PRIMARY KEY (id), UNIQUE KEY u (n)")
         ("ADD COLUMN a INT FIRST, ADD COLUMN b INT AFTER `ID`", "a id b Name n v"),
         ("ADD COLUMN a INT, ADD COLUMN b INT AFTER a", "id Name n v a b"),
         ("ADD COLUMN IF NOT EXISTS NAME INT", "id Name n v"),
+        ("ADD COLUMN IF NOT EXISTS a INT, ADD COLUMN IF NOT EXISTS A TEXT", "id Name n v a"),
         ("DROP COLUMN name, DROP COLUMN IF EXISTS name", "id n v"),
         ("DROP COLUMN name, ADD COLUMN name INT FIRST", "name id n v"),
         ("ADD COLUMN name INT FIRST, DROP COLUMN name", "name id n v"),

@@ -27,6 +27,12 @@ def test_literals_become_what_rows_have(text: str, value: str | None) -> None:
     assert (action.default, action.computed) == (Default(value=value), None)
 
 
+@pytest.mark.parametrize("kind", ["TEXT", "MEDIUMTEXT", "BLOB", "TINYBLOB", "VARBINARY(9)", "VARCHAR(9)"])
+def test_an_empty_default_is_an_empty_value(kind: str) -> None:
+    """TiDB lets a TEXT and a BLOB have it in a session without strict mode."""
+    assert add(f"c {kind} DEFAULT ''").default == Default(value="")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -43,6 +49,7 @@ def test_literals_become_what_rows_have(text: str, value: str | None) -> None:
         "FLOAT DEFAULT 1e39",
         "FLOAT(10,2) DEFAULT 1.545",
         "DECIMAL(5,2) DEFAULT 'NaN'",
+        "DECIMAL(65,400) DEFAULT 1",
         "DATETIME DEFAULT '20-1-2'",
         "DATETIME DEFAULT 101112",
         "DATE DEFAULT x'323032302d30312d3032'",
@@ -84,7 +91,10 @@ def test_what_the_text_does_not_tell(text: str) -> None:
         ("IF NOT EXISTS c DECIMAL ( 10 , 2 ) CHECK (c > 0) NOT ENFORCED", "DECIMAL ( 10 , 2 )", True, False, None),
         ("c INT REFERENCES u (a) ON DELETE SET NULL ON UPDATE CASCADE", "INT", True, False, None),
         ("c INT REFERENCES `u` MATCH FULL ON UPDATE SET NULL", "INT", True, False, None),
+        ("c INT CONSTRAINT `positive` CHECK (c > 0) NULL", "INT", True, False, None),
+        ("c INT CONSTRAINT CHECK (c > 0) NOT NULL", "INT", False, False, None),
         ("c BIGINT NOT NULL /*T![auto_rand] AUTO_RANDOM(5, 32) */", "BIGINT", False, False, None),
+        ("c BIGINT /*T![auto_rand] AUTO_RANDOM */ NOT NULL", "BIGINT", False, False, None),
         ("c TEXT CHARACTER SET binary", "blob", True, False, None),
         ("c VARCHAR(4) COLLATE binary", "varbinary(4)", True, False, None),
         ("c VARCHAR(4) COLLATE utf8mb4_bin", "VARCHAR(4)", True, False, None),

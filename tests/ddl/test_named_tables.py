@@ -31,6 +31,23 @@ def test_names_that_a_statement_gives_are_known(query: str, names: list[TableNam
 
 
 @pytest.mark.parametrize(
+    ("query", "database", "table", "may_give"),
+    [
+        ("nonsense", "d", "t", [("d", "t")]),
+        ("ALTER TABLE t NEW THING, RENAME TO u", "d", "t", [("d", "t"), ("d", "u")]),
+        ("FLASHBACK DATABASE D", "d", None, [("d", "t"), ("d", "u")]),
+        ("nonsense", None, None, [("d", "t"), ("d", "u"), ("e", "t")]),
+    ],
+)
+def test_a_statement_that_is_not_understood_may_give_every_name_that_it_is_about(
+    query: str, database: str | None, table: str | None, may_give: list[tuple[str, str]]
+) -> None:
+    (statement,) = read_ddl(query, database, table)
+    asked = [TableName(*name) for name in (("d", "t"), ("d", "u"), ("e", "t"))]
+    assert [name for name in asked if may_give_name(statement, name)] == may_give
+
+
+@pytest.mark.parametrize(
     ("query", "names"),
     [
         ("", [T]),
@@ -43,6 +60,15 @@ def test_names_that_a_statement_gives_are_known(query: str, names: list[TableNam
         ("ALTER TABLE t NEW THING, RENAME u", [T, ("d", "u")]),
         ("ALTER TABLE x NEW THING", [T, ("d", "x")]),
         ("ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u AND MORE", [T, ("d", "u")]),
+        ("ALTER TABLE t PARTITION p0 NEW THING", [T]),
+        ("ALTER TABLE t ADD COLUMN a INT ON NEW THING", [T]),
+        ("ALTER TABLE t ADD COLUMN a INT COMMENT", [T]),
+        ("ALTER TABLE t RENAME COLUMN a TO", [T]),
+        ("ALTER TABLE t RENAME COLUMN a TO 5", [T]),
+        ("ALTER TABLE t PARTITION BY NEW (a)", [T]),
+        ("ALTER TABLE t ADD PARTITION PARTITIONS 100000", [T]),
+        ("ALTER TABLE t ADD PARTITION PARTITIONS many", [T]),
+        ("ALTER TABLE t ADD PARTITION (PARTITION p VALUES IN (1,,2))", [T]),
         ("ALTER TABLE t CHARACTER SET binary", [T]),
         ("ALTER TABLE t ADD COLUMN (a INT", [T]),
         ("ALTER TABLE t DROP COLUMN a b", [T]),
@@ -79,6 +105,7 @@ def test_unread_names_what_it_may_touch(query: str, names: list[TableName]) -> N
     [
         ("nonsense", "d"),
         ("not 'SQL", "d"),
+        ("RECOVER TABLE BY JOB 105", "d"),
         ("FLASHBACK DATABASE `e`", "e"),
         ("FLASHBACK SCHEMA e TO `f`", "f"),
         ("FLASHBACK CLUSTER TO TIMESTAMP 'x'", "d"),

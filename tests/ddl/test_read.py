@@ -238,6 +238,18 @@ RANGE = Partitioning(
             ),
         ),
         (
+            "ADD PARTITION (PARTITION p VALUES LESS THAN (TO_DAYS('2024-01-01')), PARTITION q VALUES LESS THAN"
+            " (TO_DAYS(20240101)))",
+            (
+                AddPartitions(
+                    partitions=(
+                        Partition(name="p", bounds=("739251",)),
+                        Partition(name="q", bounds=("TO_DAYS(20240101)",)),
+                    )
+                ),
+            ),
+        ),
+        (
             "REORGANIZE PARTITION p0, p1 INTO (PARTITION p VALUES LESS THAN (0x10))",
             (AddPartitions(partitions=(Partition(name="p", bounds=("0x10",)),), replaces=("p0", "p1")),),
         ),
@@ -288,6 +300,7 @@ def test_alter_table_text_is_read_as_its_actions(text: str, expected: tuple[Acti
         ("LIST (secret(a)) (PARTITION p VALUES IN (1))", "list", None, None),
         ("LINEAR HASH (a) PARTITIONS 4", "hash", "a", None),
         ("HASH (a + b)", "hash", None, None),
+        ("HASH ()", "hash", None, None),
         ("KEY ALGORITHM = 2 (a) PARTITIONS 4", "key", None, None),
         ("RANGE (a) INTERVAL (100) FIRST PARTITION LESS THAN (0) LAST PARTITION LESS THAN (500)", "range", None, None),
     ],

@@ -79,7 +79,13 @@ def test_a_table_that_was_dropped_may_come_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["DROP TABLE d.t", "INSERT INTO d.t VALUES (1)", "CREATE TEMPORARY TABLE d.t (a INT)"]
+    "statement",
+    [
+        "DROP TABLE d.t",
+        "INSERT INTO d.t VALUES (1)",
+        "CREATE TEMPORARY TABLE d.t (a INT)",
+        "CREATE TABLE d.t LIKE d.u",
+    ],
 )
 def test_any_other_statement_is_a_mistake(statement: str) -> None:
     with pytest.raises(ConfigError, match="SQL, line 1: expected CREATE TABLE"):

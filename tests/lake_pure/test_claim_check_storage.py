@@ -39,6 +39,27 @@ def test_a_missing_object_raises_key_error(folder: Path, location: str) -> None:
             objects[location]
 
 
+def test_without_a_uri_there_are_no_objects() -> None:
+    assert dict(StoredObjects(None)) == {}
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_objects_are_written_into_a_folder_that_is_made_for_them(tmp_path: Path, scheme: str) -> None:
+    uri = f"{scheme}{tmp_path}/new/folder"
+    store = ObjectStore(uri)
+    for content in (b"first", OBJECT):
+        store.write("a b.json", content)
+    assert dict(StoredObjects(uri)) == {"a b.json": OBJECT}
+
+
+def test_a_store_that_cannot_be_written_is_named(folder: Path) -> None:
+    file = folder / "a b.json"
+    with pytest.raises(ConfigError, match=f"claim-check-storage-uri: cannot write into {file}/new: "):
+        ObjectStore(f"{file}/new")
+    with pytest.raises(ConfigError, match=f"claim-check-storage-uri: cannot write into {folder}: "):
+        ObjectStore(str(folder)).write("folder", OBJECT)
+
+
 @pytest.mark.parametrize("uri", ["ftp://host/cdc", "http://host/cdc"])
 def test_a_uri_that_cannot_be_opened_is_named(uri: str) -> None:
     with pytest.raises(ConfigError, match=f"claim-check-storage-uri: expected a folder .* found '{uri}'"):

@@ -225,3 +225,28 @@ def test_an_unknown_table_is_blocked_until_it_is_resumed() -> None:
     assert made.definition is not None
     assert made.definition.named_at == 5
     assert [each.name for each in plan_tables(planning_input()).tables] == []
+
+
+@pytest.mark.parametrize(
+    ("actions", "included"),
+    [
+        ("ADD PARTITION (PARTITION P1 VALUES LESS THAN (99))", True),
+        ("ADD PARTITION (PARTITION p2 VALUES LESS THAN (999))", False),
+        ("ADD PARTITION PARTITIONS 4", False),
+        ("REORGANIZE PARTITION p INTO (PARTITION p0 VALUES LESS THAN (9), PARTITION p1 VALUES LESS THAN (99))", True),
+        ("REORGANIZE PARTITION p0 INTO (PARTITION p0 VALUES LESS THAN (5), PARTITION p1 VALUES LESS THAN (9))", False),
+        ("PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (9), PARTITION p1 VALUES LESS THAN (99))", True),
+        ("REMOVE PARTITIONING", False),
+        ("ADD COLUMN v VARCHAR(9), RENAME INDEX i TO K", True),
+        ("ADD COLUMN v VARCHAR(9), RENAME INDEX k TO i", False),
+        ("ADD COLUMN v VARCHAR(9), ADD FOREIGN KEY (v) REFERENCES p (id)", True),
+        ("ADD COLUMN v VARCHAR(9), ADD FOREIGN KEY (w) REFERENCES p (id)", False),
+    ],
+)  # fmt: skip
+def test_partitions_and_indexes_show_if_a_table_has_a_late_ddls_effect(actions: str, included: bool) -> None:
+    known = definition(
+        sql="CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9), w INT, KEY k (v)) "
+        "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (9), PARTITION p1 VALUES LESS THAN (99))"
+    )
+    late = ddl(5, f"ALTER TABLE t {actions}")
+    assert points(late, before=published(known)) == ({} if included else {"t": 5})

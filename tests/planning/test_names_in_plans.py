@@ -28,8 +28,9 @@ from one_table import (
 )
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.planning.late_ddls import late_ddl_points
 from ticdc_lakehouse.planning.naming import NameInUse
-from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput, left_out
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
@@ -233,6 +234,18 @@ def test_database_is_spelled_as_its_text_where_the_message_does_not_say(event: D
     config = GoldConfig(feed="f", time_zone="UTC", matches=lambda database, _table: database != "left_out")
     (table,) = plan_tables(planning_input(ddls=(event,), config=config)).tables
     assert str(table.name) == made
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_table_that_the_filter_leaves_out_goes_and_does_not_come(late: bool) -> None:
+    """Also where its CREATE TABLE arrives late."""
+    config = GoldConfig(feed="f", time_zone="UTC", matches=lambda _database, table: table != "t")
+    create = ddl(5, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
+    now = planning_input(ROWS, known=None if late else KNOWN, state=None if late else STATE, config=config)
+    now = replace(now, late_points=late_ddl_points(now.before, [create]))
+    assert late == bool(now.late_points)
+    assert left_out(config, now.before) == ([] if late else [NAME])
+    assert plan_tables(now).tables == ()
 
 
 SWAP = ("RENAME TABLE `d`.`t` TO `d`.`aaa`", "RENAME TABLE `d`.`u` TO `d`.`t`", "RENAME TABLE `d`.`aaa` TO `d`.`u`")

@@ -71,6 +71,14 @@ def test_of_several_tables_none_moves() -> None:
     assert [parted.passed(NAME, at) for at in (16, 17)] == [0, 1], "rows behind it go on if it is skipped"
 
 
+def test_a_blocked_one_of_several_tables_is_blocked_for_the_rename() -> None:
+    """Once it continues, the other one may be gone."""
+    now = planned(ddl(12, OTHER, "t", "e"), ddl(13, "ALTER TABLE t SOME NEW THING"), ddl(16, MOVED, "u", "e"))
+    assert names(now) == [NAME, E_T, E_U]
+    assert all("does not say of which database t is" in str(block_reason(plan(now, name))) for name in names(now))
+    assert [plan(now, name).through for name in (NAME, E_T)] == [13, 16]
+
+
 def rows_of(name: TableName, *commit_ts: int) -> tuple[RowGroup, ...]:
     return tuple(replace(ROWS, name=name, first=at, last=at) for at in commit_ts)
 
@@ -152,6 +160,18 @@ def test_rows_under_the_name_that_a_table_left_show_that_another_one_moved() -> 
         assert "rows follow under d.t, so gold renamed the wrong table" in reason
         assert MOVED in reason
         assert "skip-ddl" not in reason
+
+
+def test_other_tables_are_not_blocked_by_the_wrong_rename() -> None:
+    now, name = moved_before(), TableName("d", "w")
+    other = replace(KNOWN, table=replace(KNOWN.table, table="w"), stable_id="w", lake_name="f_d_w")
+    tables = {**now.before.tables, name: replace(STATE, stable_id="w", lake_name="f_d_w")}
+    now = replace(now, before=replace(now.before, tables=tables), definitions={**now.definitions, "w": other})
+    assert {str(each.name): each.stop is None for each in plan_tables(now).tables} == {
+        "d.t": False,
+        "d.w": True,
+        "e.u": False,
+    }
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+import ticdc_lakehouse.planning.naming
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.planning.naming import NameInUse, NamesNeeded, Naming, TakenNames, dropped_name
 from ticdc_lakehouse.schema.names import TableName
@@ -171,3 +173,8 @@ def test_a_name_of_a_schema_takes_none_of_another_feeds_own() -> None:
     assert names.lake_name(TableName("d", "events")) == "f.f_d_events"
     assert names.lake_name(TableName("x", "y_z")) == "f.f_x_y_z"
     assert re.fullmatch(r"f\.f_x_y_z_+[0-9a-f]{8}", names.lake_name(TableName("x_y", "z")))
+
+
+def test_the_examples_in_docstrings_run() -> None:
+    result = doctest.testmod(ticdc_lakehouse.planning.naming)
+    assert (result.attempted > 0, result.failed) == (True, 0)

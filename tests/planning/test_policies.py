@@ -314,6 +314,7 @@ def test_rows_cut_to_their_handle_key_block_unless_they_are_read_or_null() -> No
     config = config_of(Policy(on_handle_key_only=OnHandleKeyOnly.NULL))
     made = plan(planning_input(cut, known=KNOWN, state=STATE, config=config))
     assert (block_reason(made), steps(made)) == (None, [("M", 20)])
+    assert [step.has_cut_rows for step in made.steps if isinstance(step, MergeRows)] == [True]
     keyless = plan(planning_input(replace(cut, columns=(V,)), known=KNOWN, state=STATE, config=config))
     assert "its rows name no handle key" in (block_reason(keyless) or "")
 

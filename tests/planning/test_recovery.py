@@ -76,6 +76,14 @@ def test_a_table_that_came_back_hides_older_ones_of_its_former_name() -> None:
     assert "rows of the restored table" in (block_reason(made) or "")
 
 
+def test_a_table_that_comes_back_into_another_schema_has_no_rows_there() -> None:
+    """The feed file got a ``gold.schema`` since the DROP, and no catalog moves a table."""
+    now = dropped(ddl(12, "RECOVER TABLE t"))
+    made = plan(replace(now, naming=replace(now.naming, template="{table}", schema_template="{database}")))
+    assert (made.start, made.through, needs_override(made)) == (None, 12, True)
+    assert "gold.schema gives the new name another schema" in (block_reason(made) or "")
+
+
 def test_a_job_does_not_say_which_of_several_dropped_tables_comes_back() -> None:
     older = replace(DELETED, stable_id="f_d_t__data_5", dropped_at=5)
     by_job = ddl(12, "RECOVER TABLE BY JOB 105")

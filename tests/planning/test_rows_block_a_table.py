@@ -154,6 +154,11 @@ STOPS = {
         20,
         None,
     ),
+    "a column of the type NULL, which has no values": (
+        planning_input(replace(ROWS, columns=(ID, replace(V, type="null"))), known=KNOWN, state=STATE),
+        20,
+        None,
+    ),
     "deletes of a table that nobody knows": (planning_input(replace(ROWS, whole=False)), 10, "columns are unknown"),
     "no key on the wire, none in the definition": (
         planning_input(

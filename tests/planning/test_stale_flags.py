@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from one_table import NAME, STATE, block_reason, ddl, definition, plan, planning_input
+from one_table import NAME, STATE, block_reason, ddl, definition, plan, planning_input, quarantined
 from planned_rows import as_defined
 from test_recorded_rows import OF_DDLS, assert_rows
 
@@ -137,6 +137,33 @@ def test_rows_that_are_read_again_may_declare_any_type(batches: BatchRange | Non
     earlier = row(9, value("VARCHAR", "12", 65))
     assert earlier.columns[1].type in merge.misread["v"]
     assert (as_defined(merge.table, earlier).after or {})["v"] == "12"
+
+
+def test_a_table_that_was_blocked_reads_rows_of_any_type_again() -> None:
+    """In mode eventual it merges the rows of all batches, whose types no row group has."""
+    known = definition(sql=f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(40)) {PARTITIONED}")
+    now = planning_input(
+        group(row(16, value("VARCHAR", "a", 64))),
+        known=known,
+        state=replace(STATE, stop=quarantined(10).stop),
+        config=replace(OPEN, mode=Mode.EVENTUAL),
+    )
+    (merge,) = plan(replace(now, batches=BatchRange(after=3, through=5))).steps
+    assert isinstance(merge, MergeRows)
+    earlier = row(9, value("VARCHAR", "12", 65))
+    assert earlier.columns[1].type in merge.misread["v"]
+    assert (as_defined(merge.table, earlier).after or {})["v"] == "12"
+
+
+def test_rows_of_a_table_without_partitions_that_are_read_again_may_declare_bytes_as_a_text() -> None:
+    """Their flags may be missing, but are no other column's."""
+    change = row(8, value("VARBINARY", b"ab", 0), partition=False)
+    known = definition(sql="CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARBINARY(40), w VARCHAR(40))")
+    columns = (*change.columns, replace(change.columns[1], name="w", flags=64))
+    replayed = replace(group(change), columns=columns, replayed=True)
+    (merge,) = plan(planning_input(replayed, known=known, state=STATE, config=OPEN)).steps
+    assert isinstance(merge, MergeRows)
+    assert merge.misread.keys() == {"v"}
 
 
 @pytest.mark.parametrize(("kind", "data", "flags"), [("VARCHAR(40)", "a", 65), ("VARBINARY(40)", b"a", 64)])

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, RowBatch, in_order
+from ticdc_codec.bounded_cache import cached
 from ticdc_codec.craft.frame import (
     NO_TERM,
     EventType,
@@ -44,8 +45,6 @@ def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
 
 class _Decoder:
     """Caches dictionaries and layouts, which repeat from message to message."""
-
-    MOST_TERMS = 1000
 
     def __init__(self, options: SinkOptions) -> None:
         self._layouts = LayoutCache(options.craft_float)
@@ -100,12 +99,7 @@ class _Decoder:
         return terms
 
     def _terms_of(self, digits: bytes, start: int) -> Terms:
-        terms = self._terms.get(digits)
-        if terms is None:
-            if len(self._terms) >= self.MOST_TERMS:
-                self._terms.clear()
-            terms = self._terms[digits] = Terms(read_terms(digits, start) if digits else ())
-        return terms
+        return cached(self._terms, digits, lambda: Terms(read_terms(digits, start) if digits else ()))
 
     def _rows(self, messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms]) -> RowBatch | None:
         """Returns the row changes; None without any."""

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ticdc_codec.bounded_cache import make_room
 from ticdc_codec.craft.frame import NO_TERM, VERSION, EventType, GroupType
 from ticdc_codec.craft.group import ValueEncoding, encoding_of
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Image, Resolved, RowChange
@@ -31,15 +32,15 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
     """Returns the events as messages, without bootstraps: Craft has none. Raises ValueError or ConfigError for what
     Craft cannot write."""
     rows = [event for event in events if isinstance(event, RowChange)]
-    writer = _Writer(options, _groups(rows, options))
+    writer = _Writer(options, iter(_groups(rows, options)))
     for event in events:
         writer.add(event)
     writer.flush()
     return writer.messages
 
 
-def _groups(rows: Sequence[RowChange], options: SinkOptions) -> Iterator[EncodedGroups]:
-    """Yields the column groups of each row: the values of all are written together."""
+def _groups(rows: Sequence[RowChange], options: SinkOptions) -> list[EncodedGroups]:
+    """Returns the column groups of each row: the values of all are written together."""
     plans = ImagePlans(only_keys=options.delete_only_output_handle_key_columns)
     chosen: list[ImagePlan] = []
     texts: list[str | None] = []
@@ -51,8 +52,7 @@ def _groups(rows: Sequence[RowChange], options: SinkOptions) -> Iterator[Encoded
                 texts += plan.values(image)
     encodings = [plan.encodings for plan in chosen]
     groups = zip(chosen, _group_bytes(texts, b"".join(encodings), [*map(len, encodings)]), strict=True)
-    for row in rows:
-        yield tuple(islice(groups, (row.after is not None) + (row.before is not None)))
+    return [tuple(islice(groups, (row.after is not None) + (row.before is not None))) for row in rows]
 
 
 class _Writer:
@@ -146,9 +146,6 @@ class _Vocabulary:
     dictionary: bytes
 
 
-_MAX_VOCABULARIES = 4096
-
-
 class MessageComposer:
     """Assembles messages; caches the parts that they repeat."""
 
@@ -172,8 +169,7 @@ class MessageComposer:
         used = tuple(dict.fromkeys(header.databases)), tuple(dict.fromkeys(header.tables)), tuple(dict.fromkeys(plans))
         vocabulary = self._vocabularies.get(used)
         if vocabulary is None:
-            if len(self._vocabularies) >= _MAX_VOCABULARIES:
-                self._vocabularies.clear()
+            make_room(self._vocabularies)
             vocabulary = self._vocabularies[used] = _vocabulary(*used)
         return vocabulary
 

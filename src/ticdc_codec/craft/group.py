@@ -18,6 +18,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 import orjson
 
+from ticdc_codec.bounded_cache import cached
 from ticdc_codec.craft.frame import MessageBatch, RefusedError
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, NamedBy, columns_text, key_positions
@@ -94,8 +95,6 @@ class Terms:
 class LayoutCache:
     """The layouts of all heads read so far; equal heads of one table have one object."""
 
-    LIMIT = 10_000
-
     def __init__(self, craft_float: CraftFloat) -> None:
         self._craft_float = craft_float
         self._known: dict[tuple[str, str, tuple[str, ...], tuple[int, ...]], GroupLayout] = {}
@@ -116,32 +115,26 @@ class LayoutCache:
             raise DecodeError("out_of_range", detail, offset=at)
         names = tuple(terms.names[number] for number in ids)
         key = (terms.names[table[0]], terms.names[table[1]], names, tuple(numbers[count:]))
-        layout = self._known.get(key)
-        if layout is None:
-            layout = self._add(key, at)
+        layout = cached(self._known, key, lambda: self._layout(key, at))
         terms.heads[table] = data[start:after], layout
         return terms.heads[table]
 
-    def _add(self, key: tuple[str, str, tuple[str, ...], tuple[int, ...]], at: int) -> GroupLayout:
+    def _layout(self, key: tuple[str, str, tuple[str, ...], tuple[int, ...]], at: int) -> GroupLayout:
         database, table, names, numbers = key
         if len(set(names)) < len(names):
             twice = next(name for name, count in Counter(names).items() if count > 1)
             raise DecodeError("duplicate_column", f"column {twice} twice in a group", offset=at)
-        if len(self._known) >= self.LIMIT:
-            self._known.clear()
         coded = [
             self._column(*column, at)
             for column in zip(names, numbers[: len(names)], numbers[len(names) :], strict=True)
         ]
         columns = tuple(column for column, _ in coded)
-        layout = GroupLayout(
+        return GroupLayout(
             event_layout=Layout(database, table, columns, columns_text(columns)),
             encodings=bytes(encoding for _, encoding in coded),
             names=tuple(orjson.dumps(name).decode() + ":" for name in names),
             keys=key_positions(columns),
         )
-        self._known[key] = layout
-        return layout
 
     def _column(self, name: str, code: int, flags: int, at: int) -> tuple[Column, ValueEncoding]:
         try:

@@ -212,11 +212,12 @@ class ValueReader:
 
     def texts(self, chosen: Int64s) -> pa.Array:
         """Returns UTF-8 as contents of JSON strings."""
+        slices = self._slices(chosen)
         try:
-            texts = self._slices(chosen).cast(pa.string())
+            texts = slices.cast(pa.string())
         except pa.ArrowInvalid:
-            self._refuse_chosen(not_utf8(self._slices(chosen)), chosen, "UTF-8")
-            raise
+            self._refuse_chosen(not_utf8(slices), chosen, "UTF-8")
+            raise AssertionError("unreachable") from None
         return escaped(texts)
 
     def binaries(self, chosen: Int64s) -> pa.Array:

@@ -13,7 +13,7 @@ from ticdc_codec.batch import DecoderContext
 from ticdc_codec.bounded_cache import cached
 from ticdc_codec.debezium.column import SentColumn, sent_column
 from ticdc_codec.debezium.envelope import columns_of
-from ticdc_codec.debezium.value import Texts, ValueFormat, texts
+from ticdc_codec.debezium.value import Texts, ValueFormat
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.json_table import KEY_COLUMN_HINT, ColumnOrder, Image, ImageTypes, check_names
@@ -115,7 +115,7 @@ def _end_of(schema: bytes) -> bytes:
 
 
 def _texts(values: list[Any], value_format: ValueFormat) -> Texts:
-    if value_format.texts is texts or not values:
+    if value_format.texts is None or not values:
         return values
     if value_format.read is Raw or None not in values:
         return value_format.texts(values)

@@ -50,11 +50,6 @@ _ZONED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 _NO_TIME = re.compile(r"1970-01-01T00:00:00(?:\.0+)?Z", re.ASCII)
 
 
-def texts(values: list[str]) -> Texts:
-    """Returns the wire's texts of text, JSON, ENUM and SET unchanged."""
-    return list(values)
-
-
 def integers(values: list[int]) -> Texts:
     """Returns the decimal digits of INT and the like, and of BIGINT."""
     return [*map(str, values)]
@@ -265,14 +260,15 @@ class ValueFormat:
     """Name of the schema field, its Debezium type; None for a field without a name."""
     read: Any
     """What msgspec reads a value as; null is read beside it, or is within ``Raw``."""
-    texts: Callable[[Any], Texts]
-    """A list of values that are not null to those of ``event``. Raises DecodeError."""
+    texts: Callable[[Any], Texts] | None
+    """A list of values that are not null to those of ``event``; None where they are the same (text, JSON, ENUM and
+    SET). Raises DecodeError."""
 
 
 UNKNOWN = ValueFormat("", None, Raw, scalars)
 """Values of a type that neither the message nor a definition declares: the wire's own texts."""
 
-_TEXT = ValueFormat("string", None, str, texts)
+_TEXT = ValueFormat("string", None, str, None)
 _NAMES = {
     Family.ENUM: "io.debezium.data.Enum",
     Family.SET: "io.debezium.data.EnumSet",
@@ -324,7 +320,7 @@ def format_of(kind: MysqlType, zone: ZoneInfo, *, whole: bool) -> ValueFormat:
         case _ if kind.family in _SIMPLE:
             return _SIMPLE[kind.family]
         case _:
-            return ValueFormat("string", _NAMES.get(kind.family), str, texts)
+            return ValueFormat("string", _NAMES.get(kind.family), str, None)
 
 
 def _integer(kind: MysqlType) -> ValueFormat:

@@ -314,8 +314,8 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
 
     def refuse(self, item: RowEvent, error: DecodeError) -> None:
         """Refuses the row, and with it its message."""
-        if self._refuse is not None:
-            self._refuse(item, error)
+        assert self._refuse is not None, "a batch has begun"
+        self._refuse(item, error)
 
 
 def _prefix_of(key: Key, text: bytes) -> _Prefix:
@@ -369,5 +369,4 @@ def _checked_tsos(values: list[int]) -> list[int]:
 def _check_names(texts: Sequence[bytes], quotes: int) -> None:
     """Raises DecodeError ``duplicate_name`` if an object has a name twice: rows then have more quotes than these."""
     if quotes_of_all(texts) != quotes:
-        for text in texts:
-            names_of(text)
+        raise DecodeError("duplicate_name", "expected each name once in the objects of a row")

@@ -13,7 +13,6 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, key_positions
 from ticdc_codec.json_text import joined
 from ticdc_codec.number import Bools, Int64s
@@ -165,7 +164,7 @@ class Images:
         self.layouts_found = [*layouts]
         """The layouts, then those with fewer columns, of images that lack some."""
         is_partial = _of_valid_messages(cursors, exists) & (np.bincount(image, minlength=len(layout)) < self._widths)
-        self.layout_index = self._layout_indices(cursors, layout, is_partial)
+        self.layout_index = self._layout_indices(layout, is_partial)
         self.number = np.full(len(layout), _NULL)
         self.texts, self.keys = self._lay_out(_of_valid_messages(cursors, exists))
 
@@ -174,35 +173,25 @@ class Images:
         number = int(self.number[image])
         return None if number == _NULL else [*orjson.loads(self.texts[number].as_py()).values()]
 
-    def _layout_indices(self, cursors: Cursors, layout: Int64s, is_partial: Bools) -> Int64s:
+    def _layout_indices(self, layout: Int64s, is_partial: Bools) -> Int64s:
         """Returns the index of each image's layout. ``is_partial`` marks images with fewer entries than their layout
         has columns: without virtual columns, or of handle keys only (wire.md 1.3.6)."""
         layout_index = layout.copy()
-        partial_layouts: dict[tuple[int, bytes], int | DecodeError] = {}
+        partial_layouts: dict[tuple[int, bytes], int] = {}
         for image in np.flatnonzero(is_partial).tolist():
             first = int(self._first[image])
             has = self._cells[first : first + int(self._widths[image])] != _ABSENT
             key = (int(layout[image]), has.tobytes())
-            index = partial_layouts.get(key)
-            if index is None:
-                index = partial_layouts[key] = self._layout_with(key[0], has)
-            if isinstance(index, DecodeError):
-                cursors.fail(image % (len(layout) // 2), index)
-            else:
-                layout_index[image] = index
+            if key not in partial_layouts:
+                partial_layouts[key] = len(self.layouts_found)
+                self.layouts_found.append(self._layout_with(key[0], has))
+            layout_index[image] = partial_layouts[key]
         return layout_index
 
-    def _layout_with(self, layout: int, has: Bools) -> int | DecodeError:
-        names = [
-            column.name
-            for column, has_column in zip(self.layouts_found[layout].columns, has, strict=True)
-            if has_column
-        ]
-        try:
-            self.layouts_found.append(layout_with(self.layouts_found[layout], frozenset(names)))
-        except DecodeError as error:
-            return error
-        return len(self.layouts_found) - 1
+    def _layout_with(self, layout: int, has: Bools) -> Layout:
+        whole = self.layouts_found[layout]
+        names = [column.name for column, has_column in zip(whole.columns, has, strict=True) if has_column]
+        return layout_with(whole, frozenset(names))
 
     def _lay_out(self, exists: Bools) -> tuple[pa.Array, pa.Array]:
         """Returns images and handle keys as JSON texts, those of one layout together."""

@@ -188,6 +188,11 @@ class LayoutReplacedError(Exception):
         """The new one."""
 
 
+def _name_of(layout: Layout) -> SchemaName:
+    """Returns what rows name the layout of a schema by; it has all three."""
+    return layout.database or "", layout.table or "", layout.version or 0
+
+
 class Schemas:
     """Layouts by database, table and schema version. RENAME TABLE leaves the version as it is (wire.md 1.3.1)."""
 
@@ -207,9 +212,7 @@ class Schemas:
 
         Raises LayoutReplacedError if another one is stored or known: ``replace`` it once the rows before are decoded.
         """
-        if layout.database is None or layout.table is None or layout.version is None:
-            return layout
-        name = (layout.database, layout.table, layout.version)
+        name = _name_of(layout)
         before = self._stored(name)
         if before is None:
             return self._store(name, layout)
@@ -219,7 +222,7 @@ class Schemas:
 
     def replace(self, layout: Layout) -> None:
         """Stores a layout in place of another one of the same name and version."""
-        self._store((layout.database or "", layout.table or "", layout.version or 0), layout)
+        self._store(_name_of(layout), layout)
 
     def _store(self, name: SchemaName, layout: Layout) -> Layout:
         if len(self._learned) >= self.MOST:
@@ -242,7 +245,7 @@ class Schemas:
 
     def is_newest(self, layout: Layout) -> bool:
         """True if a layout that ``find`` returned is still that of its name."""
-        return self._learned.get((layout.database or "", layout.table or "", layout.version or 0)) is layout
+        return self._learned.get(_name_of(layout)) is layout
 
     def find(self, database: str, table: str, version: int) -> Layout:
         """Returns the layout that a row names. Raises DecodeError ``schema_missing`` if its schema has not arrived."""

@@ -36,12 +36,10 @@ class PlanBuilders:
         self._leave(builder)
 
     def rename(self, builder: TablePlanBuilder, to: TableName) -> None:
-        """Renames a builder, whether or not it is in the collection."""
-        if builder in self._numbers:
-            self._leave(builder)
+        """Renames a builder of the collection."""
+        self._leave(builder)
         builder.name = to
-        if builder in self._numbers:
-            self._enter(builder)
+        self._enter(builder)
 
     def named(self, name: TableName) -> TablePlanBuilder | None:
         """Returns the builder of this name, the first of several; None if there is none."""

@@ -295,8 +295,8 @@ def _leave_schema(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder
     the new name has no rows."""
     tables.builders.remove(builder)
     moved = tables.begin_at(ddl, new, None)
-    if moved is not None:
-        moved.block(unsupported(ddl, _OTHER_SCHEMA, can_skip=False))
+    assert moved is not None, "the feed's filter includes it"
+    moved.block(unsupported(ddl, _OTHER_SCHEMA, can_skip=False))
 
 
 def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition) -> None:

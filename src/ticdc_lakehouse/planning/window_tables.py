@@ -161,8 +161,8 @@ class WindowTables:
         if dropped is None or dropped.dropped_at is None:
             return False
         builder = self._begin(name, None, dropped.dropped_at, Origin.DDL)
-        if builder is not None:
-            builder.block(restored(dropped.dropped_at))
+        assert builder is not None, "the feed's filter includes it"
+        builder.block(restored(dropped.dropped_at))
         return True
 
     def _is_of_former_name(self, name: TableName, first: int) -> bool:

@@ -80,8 +80,8 @@ def _is_done(table: Table, action: Action) -> bool:
             return _is_key_done(table.keys or (), action)
         case DropPartitions(names=names):
             return _partitions(table).isdisjoint(map(fold, names))
-        case AddPartitions(partitions=partitions):
-            return {fold(partition.name) for partition in partitions} <= _partitions(table)
+        case AddPartitions():
+            return _has_added(table, action)
         case ResizeHash():
             return False
         case SetPartitioning(partitioning=partitioning):
@@ -117,6 +117,12 @@ def _column(table: Table, name: str) -> ColumnDefinition | None:
 def _has(table: Table, column: ColumnDefinition) -> bool:
     found = _column(table, column.name)
     return found is not None and same_type(found.type, column.type)
+
+
+def _has_added(table: Table, added: AddPartitions) -> bool:
+    if added.replaces:  # a REORGANIZE may keep a name and change the bound
+        return table.partitioning is not None and {*added.partitions} <= {*table.partitioning.partitions}
+    return {fold(partition.name) for partition in added.partitions} <= _partitions(table)
 
 
 def _partitions(table: Table) -> set[str]:
