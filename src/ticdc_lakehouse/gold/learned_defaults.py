@@ -21,6 +21,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.misread_values import value_sql
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.step_changes import StepChanges, row_keys_sql
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.computed_default import pending_columns, pending_defaults
 from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault, Table
 from ticdc_lakehouse.schema.effect import ColumnFilled
