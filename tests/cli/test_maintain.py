@@ -83,3 +83,26 @@ def test_a_feed_that_is_refused_or_fails_keeps_no_other_from_being_maintained(
         assert (done["feed"], done["tables_compacted"]) == ("hr", 3)
     else:
         assert [line.partition(":")[0] for line in out.splitlines()] == ["hr"]
+
+
+def test_retention_that_was_put_off_is_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "feed crm: bronze is at work in another process"
+    done = Maintained(
+        feed="crm", since=datetime(2026, 11, 1, tzinfo=UTC), compacted=3, dropped=("old",), put_off=(why,)
+    )
+    for name, found in {
+        "open_lake": lambda *_, **__: None,
+        "published_feeds": lambda _: ["crm"],
+        "feed_files": lambda _: {"crm": Path()},
+        "feed_run": lambda *_: SimpleNamespace(maintain=lambda: done),
+        "retention": SimpleNamespace(lines=lambda *_: []),
+    }.items():
+        monkeypatch.setattr(maintain, name, found)
+    assert main(["maintain"]) == 1
+    line = "crm: readable since 2026-11-01 00:00 UTC; 3 tables compacted, dropped old; retention put off: "
+    assert capsys.readouterr().out == f"{line}{why}\n"
+    assert main(["maintain", "--json"]) == 1
+    [printed] = json.loads(capsys.readouterr().out)
+    assert (printed["tables_compacted"], printed["retention_put_off"]) == (3, [why])

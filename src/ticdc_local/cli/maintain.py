@@ -34,8 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Maintains each feed and says what was done. Returns 1 if one of them was refused or failed: the others are
-    maintained."""
+    """Maintains each feed and says what was done. Returns 1 if one of them was refused or failed, or its retention was
+    put off: the others are maintained."""
     if options.feed is not None:
         feed_named(options, options.feed)
     lake = open_lake(options, frees_space=True)
@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
             failed = True
             continue
         objects.append(_object(feed, done))
+        failed = failed or bool(done.put_off)
         if not options.json:
             print("\n".join([str(done), *(f"{feed}: {line}" for line in kept)]))
     if options.json:
@@ -73,4 +74,5 @@ def _object(feed: str, done: Maintained) -> dict[str, object]:
         "readable_since": done.since.isoformat(),
         "tables_compacted": done.compacted,
         "tables_dropped": [*done.dropped],
+        "retention_put_off": [*done.put_off],
     }
