@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -167,24 +167,30 @@ class Run:
 
     def maintain(self) -> Maintained:
         """Deletes what is older than the feed's retention, compacts what stays, and renews the views over all feeds if
-        the tables of one were dropped."""
+        the tables of one were dropped. Where another process runs bronze or silver, only the retention of that layer is
+        put off."""
         with self._exclusive(Layer.GOLD), timed("ops", "maintained", feed=self.feed.name) as fields:
             maintained = maintain(self.lake, self.gold_config)
-            self._retain()
             feed_views.repair_views(self.lake)
+            maintained = replace(maintained, put_off=tuple(self._retain()))
             fields |= {"since": maintained.since, "tables": maintained.compacted, "dropped": len(maintained.dropped)}
             return maintained
 
-    def _retain(self) -> None:
-        """Deletes what bronze and silver need not keep, where the feed has a retention."""
+    def _retain(self) -> Iterator[str]:
+        """Deletes what bronze and silver need not keep, where the feed has a retention. Yields why that was not done
+        for a layer in which another process is at work."""
         days = {
             Layer.BRONZE: self.feed.bronze.retention_days,
             Layer.SILVER: self.feed.silver.retention_days,
         }
         for layer, retain in ((Layer.BRONZE, retention.retain_bronze), (Layer.SILVER, retention.retain_silver)):
-            if (most := days[layer]) is not None:
+            if (most := days[layer]) is None:
+                continue
+            try:
                 with self._exclusive(layer):
                     retain(self.lake, self.feed.name, most)
+            except ConfigError as error:
+                yield str(error)
 
     def quarantined(self) -> DataFrame:
         """Returns the messages that could not be decoded and that nothing was done about, with position, reason and

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.gold.maintenance import Maintained
@@ -37,30 +39,43 @@ def test_a_feed_without_a_file_keeps_no_other_from_being_maintained(
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
-def test_a_feed_that_is_refused_keeps_no_other_from_being_maintained(
+def test_a_feed_that_is_refused_or_fails_keeps_no_other_from_being_maintained(
     more: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    refusals = {
+        "erp": ConfigError("feed erp: gold is at work in another process"),
+        "full": PySparkException("[TASK_WRITE_FAILED]\njava.io.IOException: No space left on device\n\tat x.Y"),
+        "gone": Py4JError("An error occurred while calling o1.sql.\n: java.lang.OutOfMemoryError\n"),
+        "locked": PermissionError(13, "not yours"),
+    }
+
     def run(_options: object, feed: str, _lake: object) -> SimpleNamespace:
         if feed == "crm":
             raise ConfigError("crm.yml: protocol: missing")
         return SimpleNamespace(maintain=lambda: maintained(feed))
 
     def maintained(feed: str) -> Maintained:
-        if feed == "erp":
-            raise ConfigError("feed erp: gold is at work in another process")
+        if feed in refusals:
+            raise refusals[feed]
         return Maintained(feed=feed, since=datetime(2026, 11, 1, tzinfo=UTC), compacted=3, dropped=())
 
     for name, found in {
         "open_lake": lambda *_, **__: None,
-        "published_feeds": lambda _: ["crm", "erp", "hr"],
-        "feed_files": lambda _: dict.fromkeys(["crm", "erp", "hr"], Path()),
+        "published_feeds": lambda _: ["crm", *refusals, "hr"],
+        "feed_files": lambda _: dict.fromkeys(["crm", *refusals, "hr"], Path()),
         "feed_run": run,
         "retention": SimpleNamespace(lines=lambda *_: []),
     }.items():
         monkeypatch.setattr(maintain, name, found)
     assert main(["maintain", *more]) == 1
     out, errors = capsys.readouterr()
-    refused = {"crm": "crm.yml: protocol: missing", "erp": "feed erp: gold is at work in another process"}
+    refused = {
+        "crm": "crm.yml: protocol: missing",
+        "erp": "feed erp: gold is at work in another process",
+        "full": "No space left on device; make room there and run it again",
+        "gone": "Py4JError: java.lang.OutOfMemoryError (--log-level debug prints more)",
+        "locked": "PermissionError: [Errno 13] not yours (--log-level debug prints more)",
+    }
     assert errors.splitlines() == [f"{feed}: not maintained: {why}" for feed, why in refused.items()]
     if more:
         *failed, done = json.loads(out)
@@ -68,3 +83,26 @@ def test_a_feed_that_is_refused_keeps_no_other_from_being_maintained(
         assert (done["feed"], done["tables_compacted"]) == ("hr", 3)
     else:
         assert [line.partition(":")[0] for line in out.splitlines()] == ["hr"]
+
+
+def test_retention_that_was_put_off_is_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "feed crm: bronze is at work in another process"
+    done = Maintained(
+        feed="crm", since=datetime(2026, 11, 1, tzinfo=UTC), compacted=3, dropped=("old",), put_off=(why,)
+    )
+    for name, found in {
+        "open_lake": lambda *_, **__: None,
+        "published_feeds": lambda _: ["crm"],
+        "feed_files": lambda _: {"crm": Path()},
+        "feed_run": lambda *_: SimpleNamespace(maintain=lambda: done),
+        "retention": SimpleNamespace(lines=lambda *_: []),
+    }.items():
+        monkeypatch.setattr(maintain, name, found)
+    assert main(["maintain"]) == 1
+    line = "crm: readable since 2026-11-01 00:00 UTC; 3 tables compacted, dropped old; retention put off: "
+    assert capsys.readouterr().out == f"{line}{why}\n"
+    assert main(["maintain", "--json"]) == 1
+    [printed] = json.loads(capsys.readouterr().out)
+    assert (printed["tables_compacted"], printed["retention_put_off"]) == (3, [why])

@@ -20,9 +20,9 @@ from ticdc_lakehouse.gold import (
     irregular,
     live_table,
     maintenance,
-    staging,
     table_execution,
     table_views,
+    temporary_files,
     view_marker,
     views,
     windows,
@@ -448,15 +448,16 @@ def test_names_that_nobody_searched_are_not_shown(maintained: Changefeed, monkey
     assert (feed.rows("b"), feed.rows("c")) == ({1: ("second",)}, {1: ("quiet",)})
 
 
-def test_what_another_run_has_staged_stays_for_a_day(feed: Changefeed, tmp_path: Path) -> None:
+def test_temporary_files_of_another_run_stay_for_a_day(feed: Changefeed) -> None:
     names = {"dead": f"{int(time.time()) - 100_000}_x", "alive": f"{int(time.time())}_x", "of an earlier build": "x"}
-    for name in names.values():
-        (tmp_path / name).mkdir()
-    lake = as_on_databricks(feed.lake)
-    staging._remove_abandoned(lake, tmp_path)
-    assert [folder.name for folder in tmp_path.glob("*x")] == [names["alive"]]
-    staging._remove_abandoned(feed.lake, tmp_path)
-    assert [*tmp_path.glob("*x")] == []
+    parents = [feed.folder / "checkpoints" / f"gold_{feed.name}" / purpose for purpose in ("stage", "source")]
+    for parent in parents:
+        for name in names.values():
+            (parent / name).mkdir(parents=True)
+    temporary_files.remove_abandoned(as_on_databricks(feed.lake), feed.name)
+    assert [[folder.name for folder in parent.glob("*")] for parent in parents] == [[names["alive"]]] * 2
+    feed.apply()
+    assert [[*parent.glob("*")] for parent in parents] == [[], []]
 
 
 def test_a_loop_decodes_what_a_failed_round_landed(feed: Changefeed, monkeypatch: pytest.MonkeyPatch) -> None:

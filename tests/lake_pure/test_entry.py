@@ -1,15 +1,20 @@
-"""What `Run` refuses before it touches the lake; without Spark."""
+"""What `Run` refuses before it touches the lake, and what it still does where a part is refused; without Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse import entry
+from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.entry import Run, verify_from_widgets
+from ticdc_lakehouse.gold.maintenance import Maintained
+from ticdc_lakehouse.run_lock import exclusive_run
 from ticdc_local.runner.notebook import Surroundings, run_notebook
 
 ALARM = Path(__file__).parents[2] / "notebooks" / "ops" / "alarm.py"
@@ -37,6 +42,26 @@ def test_a_comparison_without_threads_is_refused(monkeypatch: pytest.MonkeyPatch
     dbutils = SimpleNamespace(widgets=SimpleNamespace(getAll=lambda: {"threads": "0"}))
     with pytest.raises(ConfigError, match="parameter threads: expected 1 or more, or nothing, found 0"):
         verify_from_widgets(None, dbutils)  # type: ignore[arg-type]
+
+
+def test_maintenance_beside_another_process_puts_off_nothing_but_the_retention_of_its_layer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    maintained = Maintained(feed="crm", since=datetime(2026, 11, 1, tzinfo=UTC), compacted=3, dropped=())
+    days = SimpleNamespace(retention_days=7)
+    lake, feed = SimpleNamespace(locks=tmp_path), SimpleNamespace(name="crm", bronze=days, silver=days)
+    monkeypatch.setattr(Run, "gold_config", None)
+    monkeypatch.setattr(entry, "maintain", lambda *_: maintained)
+    monkeypatch.setattr(entry.feed_views, "repair_views", lambda _: done.append("views"))
+    monkeypatch.setattr(entry.retention, "retain_bronze", lambda *_: done.append("bronze"))
+    monkeypatch.setattr(entry.retention, "retain_silver", lambda *_: done.append("silver"))
+    run = Run(lake=lake, feed=feed, secret=lambda *_: "")  # type: ignore[arg-type]
+    with exclusive_run(lake, "crm", Layer.BRONZE):  # type: ignore[arg-type]
+        result = run.maintain()
+    assert done == ["views", "silver"]
+    assert str(result).startswith(f"{maintained}; retention put off: feed crm: bronze is at work in another process")
+    assert run.maintain() == maintained
 
 
 @pytest.mark.parametrize(

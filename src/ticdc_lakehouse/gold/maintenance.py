@@ -71,11 +71,14 @@ class Maintained:
     """Delta tables that were compacted and vacuumed."""
     dropped: tuple[str, ...]
     """Delta tables that no readable state has any more."""
+    put_off: tuple[str, ...] = ()
+    """Why the retention of bronze or silver is left to the next run."""
 
     def __str__(self) -> str:
         dropped = f", dropped {', '.join(self.dropped)}" if self.dropped else ""
         compacted = f"{counted(self.compacted, 'table')} compacted"
-        return f"{self.feed}: readable since {self.since:%Y-%m-%d %H:%M} UTC; {compacted}{dropped}"
+        put_off = f"; retention put off: {'; '.join(self.put_off)}" if self.put_off else ""
+        return f"{self.feed}: readable since {self.since:%Y-%m-%d %H:%M} UTC; {compacted}{dropped}{put_off}"
 
 
 def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Maintained:

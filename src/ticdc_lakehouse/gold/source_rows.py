@@ -8,14 +8,11 @@ that TiDB cannot return blocks its table before it: the next run asks again.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import orjson
 import pyarrow as pa
@@ -25,6 +22,7 @@ from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.step_changes import StepChanges
 from ticdc_lakehouse.gold.step_files import WHOLE_COLUMNS, files_shown, whole_rows_view
+from ticdc_lakehouse.gold.temporary_files import Purpose, new_folder, remove
 from ticdc_lakehouse.planning.compatibility import incompatible
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -60,14 +58,14 @@ def read_whole(
 
     Of each key only the latest change is read: no older one is merged.
     """
-    folder = str(Path(lake.checkpoint(f"gold_{config.feed}")) / "source" / f"_ticdc_source_{uuid4().hex}")
+    folder = new_folder(lake, config.feed, Purpose.SOURCE)
     whole = replace(rows, whole_rows=folder)
     try:
         _read(lake, config, snapshot_at, rows, folder)
         with files_shown(lake, whole):
             yield whole, _unread(lake, whole_rows_view(folder))
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
 
 
 def _read(lake: Lake, config: GoldConfig, snapshot_at: SnapshotAt, rows: MergeRows, folder: str) -> None:

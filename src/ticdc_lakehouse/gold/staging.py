@@ -8,14 +8,10 @@ nothing: images stay texts. Segments that it cannot serve (`is_stageable`) are r
 
 from __future__ import annotations
 
-import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
-from uuid import uuid4
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -25,6 +21,7 @@ from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.gold.source_rows import needs_source
 from ticdc_lakehouse.gold.step_changes import NEWEST_IMAGE, changed_keys_sql
+from ticdc_lakehouse.gold.temporary_files import Purpose, new_folder, remove, remove_abandoned
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows, Stage, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
@@ -35,17 +32,15 @@ from ticdc_lakehouse.sql.text import folded_sql, rows_sql
 
 FEWEST = 8
 """Segments from which on one pass is faster than a scan for each."""
-_ABANDONED_AFTER_SECONDS = 86_400
 _SEGMENTS = "segment: INT, of_database: STRING, of_table: STRING, since: BIGINT, until: BIGINT"
 
 
 @contextmanager
 def staged(lake: Lake, config: GoldConfig, plan: WindowPlan) -> Iterator[WindowPlan]:
     """Yields the plan whose row steps read what one pass staged, where that is worth it. The staged files exist within
-    the context; those of runs that died are removed first."""
-    folder = Path(lake.checkpoint(f"gold_{config.feed}")) / "stage"
-    _remove_abandoned(lake, folder)
-    path = str(folder / f"{int(time.time())}_{uuid4()}")
+    the context; temporary files of runs that died are removed first."""
+    remove_abandoned(lake, config.feed)
+    path = new_folder(lake, config.feed, Purpose.STAGE)
     plan_with_stages = _with_stages(config, plan, path)
     tables = (*plan_with_stages.tables, *plan_with_stages.recoverable)
     rows = [step for table in tables for step in table.steps if isinstance(step, MergeRows) and step.stage is not None]
@@ -56,16 +51,7 @@ def staged(lake: Lake, config: GoldConfig, plan: WindowPlan) -> Iterator[WindowP
         write_stage(lake, config.feed, rows, path)
         yield plan_with_stages
     finally:
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def _remove_abandoned(lake: Lake, folder: Path) -> None:
-    """Removes what dead runs staged: on a laptop everything, since the lock keeps others out (`run_lock`); elsewhere
-    what is older than a day."""
-    for staged_files in folder.glob("*"):
-        begun = staged_files.name.partition("_")[0]
-        if not lake.on_databricks or not begun.isdecimal() or int(begun) < time.time() - _ABANDONED_AFTER_SECONDS:
-            shutil.rmtree(staged_files, ignore_errors=True)
+        remove(path)
 
 
 def is_stageable(config: GoldConfig, step: MergeRows) -> bool:

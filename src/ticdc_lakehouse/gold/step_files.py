@@ -41,8 +41,8 @@ def _views_of_files(rows: MergeRows) -> Iterator[tuple[str, str, str]]:
 
 
 def whole_rows_view(path: str) -> str:
-    """Returns the name of the view of the rows that were read whole from TiDB: it is that of their folder."""
-    return path.rpartition("/")[2]
+    """Returns the name of the view of the rows that were read whole from TiDB: it has the id of their folder."""
+    return f"_ticdc_source_{path.rpartition('_')[2]}"
 
 
 def stage_view(stage: Stage) -> str:

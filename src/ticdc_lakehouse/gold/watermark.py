@@ -42,7 +42,7 @@ class Completeness:
     batch: int
     """Last bronze batch that silver has decoded whole."""
     waiting_on: str | None
-    """What keeps W where it is, None if nothing but the source does."""
+    """What keeps W where it is, None if nothing but the source does, as where it is idle."""
     blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that keeps W where it is, None if it is something else."""
     quarantine_points: dict[TableName, BlockingPoint] = field(default_factory=dict)
@@ -75,6 +75,8 @@ class _Progress:
     late_ddls: int
     """As in `Completeness`."""
     ddls: int
+    has_changes: bool
+    """True if there are row changes or DDLs above the published watermark, also some that gold has read already."""
     newest_replay: datetime | None
     errors: int
     """Messages that were quarantined, of any batch."""
@@ -103,15 +105,15 @@ def completeness(
         confirmed=_confirmed(landed, progress, batch),
     )
     highest = _without_retired(lake, feed, since, watermarks, blocking, matches)
-    lowest = min(highest, key=lambda partition: highest[partition], default=None)
-    tso = max(since.tso, highest[lowest] if lowest is not None else UNSEEN)
+    tso = max(since.tso, min(highest.values(), default=UNSEEN))
     has_ddls = any(entry.ddls for entry in progress)
     is_unchanged = gap is None and tso == since.tso
-    blocked_by = _blocking_watermark(lowest, blocking) if is_unchanged else None
+    blocked_by = _blocking_watermark(highest, blocking) if is_unchanged else None
+    has_changes = any(entry.has_changes for entry in progress)
     return Completeness(
         tso=tso,
         batch=batch,
-        waiting_on=_waiting_on(lowest, since.tso, blocked_by, retired) if is_unchanged else gap,
+        waiting_on=_waiting_on(highest, since.tso, has_changes, blocked_by, retired) if is_unchanged else gap,
         blocked_by=blocked_by,
         quarantine_points=_quarantine_points(lake, feed, since.tso, of_tables),
         late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
@@ -172,6 +174,7 @@ def _progress(lake: Reader, feed: str, since: Published, blocking: list[quaranti
             late_rows=row["late_rows"],
             late_ddls=row["late_ddls"],
             ddls=row["ddls"],
+            has_changes=row["changes"] > 0,
             newest_replay=row["newest_replay"],
             errors=row["errors"],
         )
@@ -186,6 +189,7 @@ def _progress_sql(events: str, since: Published, blocking: list[quarantine.Block
     old_ddl = f"({arrived} AND kind = '{Kind.DDL}' AND commit_ts < {since.tso})"
     replay = f"({replayed_since(since)})"
     ddl = f"(kind = '{Kind.DDL}' AND (commit_ts >= {first_unapplied(since)} OR {replay}))"
+    change = f"(kind IN ('{Kind.ROW}', '{Kind.DDL}') AND commit_ts > {since.tso})"
     error = f"(reason IS NOT NULL AND kind = '{Kind.ERROR}')"
     counts = " AND NOT ".join([resolved, *map(_behind, blocking)])
     # A message is decoded twice if silver's checkpoint was lost.
@@ -196,10 +200,11 @@ def _progress_sql(events: str, since: Published, blocking: list[quarantine.Block
                count(CASE WHEN {old} THEN 1 END) AS late_rows,
                count(CASE WHEN {old_ddl} THEN 1 END) AS late_ddls,
                count(CASE WHEN {ddl} THEN 1 END) AS ddls,
+               count(CASE WHEN {change} THEN 1 END) AS changes,
                max(CASE WHEN {replay} THEN replayed_at END) AS newest_replay,
                count(CASE WHEN {error} THEN 1 END) AS errors
         FROM {events}
-        WHERE {arrived} OR {resolved} OR {ddl} OR {replay} OR {error}
+        WHERE {arrived} OR {resolved} OR {ddl} OR {change} OR {replay} OR {error}
         GROUP BY batch, topic, partition"""
 
 
@@ -272,36 +277,43 @@ def _without_retired(
 
 
 def _blocking_watermark(
-    lowest: TopicPartition | None, blocking: list[quarantine.BlockingMessage]
+    highest: dict[TopicPartition, int], blocking: list[quarantine.BlockingMessage]
 ) -> quarantine.BlockingMessage | None:
-    """Returns the message in quarantine that may have been a watermark of the partition which is behind all others;
-    None if there is none."""
-    of_partition = (each for each in blocking if each.table is None and (each.topic, each.partition) == lowest)
+    """Returns the message in quarantine that may have been a watermark of a partition which no other is behind; None if
+    there is none."""
+    lowest = min(highest.values(), default=UNSEEN)
+    behind = {partition for partition, tso in highest.items() if tso == lowest}
+    of_partition = (each for each in blocking if each.table is None and (each.topic, each.partition) in behind)
     return next(of_partition, None)
 
 
 def _waiting_on(
-    lowest: TopicPartition | None,
+    highest: dict[TopicPartition, int],
     since: int,
+    has_changes: bool,
     blocked_by: quarantine.BlockingMessage | None,
     retired: Collection[str],
-) -> str:
-    if lowest is None:
+) -> str | None:
+    """Returns what the watermark is waiting on; None if it is the newest one and nothing above it has arrived: the
+    source is idle, or writes nothing."""
+    if not highest:
         named = f", or kafka.retired ({', '.join(sorted(retired))}) names all that it has" if retired else ""
         return f"silver has decoded no message yet{named}"
-    place = f"{lowest[0]}/{lowest[1]}"
     if blocked_by is not None:
         return (
             f"the message at {blocked_by.position} is in quarantine ({blocked_by.reason}) and may have "
             "been a watermark or DDL: `ticdc-lake quarantine list` shows it, `replay` and `dismiss` are the ways out"
         )
-    way_out = (
-        "check that the changefeed is running. If it sends nothing there any more, name the partition or its topic in "
-        "kafka.retired"
-    )
+    another_is_ahead = any(tso > since for tso in highest.values())
+    if since and not (another_is_ahead or has_changes):
+        return None
+    topic, number = min(highest, key=lambda partition: highest[partition])
+    way_out = "check that the changefeed is running"
+    if another_is_ahead:
+        way_out += ". If it sends nothing there any more, name the partition or its topic in kafka.retired"
     if since == 0:
-        return f"partition {place} has sent no watermark yet; {way_out}"
-    return f"partition {place} has sent no watermark newer than the published {with_time(since)}; {way_out}"
+        return f"partition {topic}/{number} has sent no watermark yet; {way_out}"
+    return f"partition {topic}/{number} has sent no watermark newer than the published {with_time(since)}; {way_out}"
 
 
 def _quarantine_points(

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import logging
 import os
 import sys
-import traceback
 from collections.abc import Collection, Sequence
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -88,7 +86,9 @@ def _main(given: list[str]) -> int:
         print(f"ticdc-lake {given[0]}: {str(error) or type(error).__name__}", file=sys.stderr)
         code = 1
     except _spark_errors() as error:
-        print(f"ticdc-lake {given[0]}: {_spark_text(error)}", file=sys.stderr)
+        from ticdc_local.cli.job_text import spark_text
+
+        print(f"ticdc-lake {given[0]}: {spark_text(error)}", file=sys.stderr)
         code = 1
     else:
         return code
@@ -104,14 +104,6 @@ def _spark_errors() -> tuple[type[Exception], ...]:
     from pyspark.errors import PySparkException
 
     return PySparkException, Py4JError
-
-
-def _spark_text(error: BaseException) -> str:
-    """Returns what the machine refused, or what Spark says, on one line. At level debug the log has the traceback."""
-    from ticdc_local.cli.job_text import cause_line, machine_cause
-
-    logging.getLogger(f"{log.ROOT}.cli").debug("".join(traceback.format_exception(error)))
-    return machine_cause(error) or f"{cause_line(error)} (--log-level debug prints more)"
 
 
 def _print_any_character() -> None:

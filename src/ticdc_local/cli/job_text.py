@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from ticdc_codec.errors import AttentionError, LakehouseError
+from ticdc_lakehouse import log
 from ticdc_lakehouse.error_text import first_line, reported_cause
 from ticdc_local.runner.display import without_controls
 from ticdc_local.runner.outcome import FailedChain, JobResult, Progress, TaskEvent
@@ -41,6 +44,12 @@ def cause_line(error: BaseException | None) -> str:
         return cause
     name, text = type(error).__name__, first_line(error)
     return name if text == name else f"{name}: {text}"
+
+
+def spark_text(error: BaseException) -> str:
+    """Returns what the machine refused, or what Spark says, on one line. At level debug the log has the traceback."""
+    logging.getLogger(f"{log.ROOT}.cli").debug("".join(traceback.format_exception(error)))
+    return machine_cause(error) or f"{cause_line(error)} (--log-level debug prints more)"
 
 
 def result_text(result: JobResult) -> str:

@@ -6,16 +6,21 @@ import argparse
 import json
 import sys
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
 from ticdc_codec.errors import LakehouseError
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import retention
 from ticdc_local.cli.arguments import feed_argument, place_arguments
+from ticdc_local.cli.job_text import spark_text
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import feed_files, feed_named
 
+_FAILURES = (LakehouseError, PySparkException, Py4JError, OSError)
 EXAMPLES = """examples:
   ticdc-lake maintain                   every feed that has a file and has published
   ticdc-lake maintain --feed crm --json"""
@@ -29,28 +34,32 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Maintains each feed and says what was done. Returns 1 if one of them was refused: the others are maintained."""
+    """Maintains each feed and says what was done. Returns 1 if one of them was refused or failed, or its retention was
+    put off: the others are maintained."""
     if options.feed is not None:
         feed_named(options, options.feed)
     lake = open_lake(options, frees_space=True)
     feeds, files = [options.feed] if options.feed else published_feeds(lake), feed_files(options)
     for feed in (each for each in feeds if each not in files):
         note(f"{feed}: no file in resources/feeds, so its tables stay as they are")
-    objects, refused = [], False
+    objects, failed = [], False
     for feed in (each for each in feeds if each in files):
         try:
             done = _maintained(options, feed, lake)
-        except LakehouseError as error:
-            print(f"{feed}: not maintained: {error}", file=sys.stderr)
-            objects.append({"feed": feed, "error": str(error)})
-            refused = True
+            kept = () if options.json else retention.lines(lake, feed)
+        except _FAILURES as error:
+            why = str(error) if isinstance(error, LakehouseError) else spark_text(error)
+            print(f"{feed}: not maintained: {why}", file=sys.stderr)
+            objects.append({"feed": feed, "error": why})
+            failed = True
             continue
         objects.append(_object(feed, done))
+        failed = failed or bool(done.put_off)
         if not options.json:
-            print("\n".join([str(done), *(f"{feed}: {line}" for line in retention.lines(lake, feed))]))
+            print("\n".join([str(done), *(f"{feed}: {line}" for line in kept)]))
     if options.json:
         print(json.dumps(objects))
-    return 1 if refused else 0
+    return 1 if failed else 0
 
 
 def _maintained(options: argparse.Namespace, feed: str, lake: Lake) -> Maintained:
@@ -65,4 +74,5 @@ def _object(feed: str, done: Maintained) -> dict[str, object]:
         "readable_since": done.since.isoformat(),
         "tables_compacted": done.compacted,
         "tables_dropped": [*done.dropped],
+        "retention_put_off": [*done.put_off],
     }

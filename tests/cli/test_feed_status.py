@@ -1,0 +1,131 @@
+"""What a feed's status says of a made-up lake, before the next run of gold; without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from delta_lake import NOW, write
+
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse.gold.feed_completeness import feed_completeness
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.policy import Mode
+from ticdc_local.delta_reader import DeltaReader
+
+W = 470_613_127_470_252_033
+"""The published watermark."""
+CHECK = "check that the changefeed is running"
+RETIRE = "If it sends nothing there any more, name the partition or its topic in kafka.retired"
+GARBAGE = {"kind": "error", "reason": "bad_json"}
+
+
+def row(commit_ts: int) -> dict[str, object]:
+    return {"kind": "row", "database": "crm", "table": "orders", "commit_ts": commit_ts}
+
+
+def resolved(commit_ts: int) -> dict[str, object]:
+    return {"kind": "resolved", "commit_ts": commit_ts}
+
+
+@dataclass
+class MadeUpLake:
+    """A lake with one feed of a topic with some partitions; each message is one event."""
+
+    root: Path
+    partitions: int = 2
+    ends: dict[int, int] = field(default_factory=dict)
+
+    def batch(
+        self, number: int, *messages: tuple[int, Mapping[str, object]], undecoded: Mapping[int, int] | None = None
+    ) -> None:
+        """Land a batch of messages, each with its partition, that silver decodes; and ``undecoded`` ones, a number by
+        partition."""
+        place = {"topic": "crm", "index": 0, "timestamp": NOW, "batch": number}
+        events, counts = [], dict(undecoded or {})
+        for partition, event in messages:
+            offset = self.ends[partition] = self.ends.get(partition, -1) + 1
+            counts[partition] = counts.get(partition, 0) + 1
+            events.append({**place, "partition": partition, "offset": offset, **event})
+        write(self.root / "silver" / "crm_events", "events", events)
+        offsets = [
+            {"batch": number, "topic": "crm", "partition": each, "listing": number, "messages": counts.get(each, 0)}
+            | {"ingest_time": NOW}
+            for each in range(self.partitions)
+        ]
+        write(self.root / "bronze" / "crm_offsets", "offsets", offsets)
+
+    def publish(self, batch: int, tso: int = W, mode: Mode = Mode.WATERMARKS) -> None:
+        """Publish a window without tables."""
+        window = {"feed": "crm", "number": 1, "run": "r", "base": 0, "mode": mode.value, "batch": batch, "tso": tso}
+        write(self.root / "ops" / "windows", "windows", [{**window, "from_tso": 0, "time": NOW, "published_at": NOW}])
+        for name in ("table_states", "definitions", "topics"):
+            write(self.root / "ops" / name, name, [])
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> MadeUpLake:
+    """A lake whose feed is published at W, with all that landed."""
+    lake = MadeUpLake(tmp_path)
+    lake.batch(0, (0, row(W - 1)), (0, resolved(W)), (1, resolved(W)))
+    lake.publish(0)
+    return lake
+
+
+def waiting_on(lake: MadeUpLake) -> str | None:
+    """What a run of gold prints that the watermark is waiting on."""
+    reader = DeltaReader(lake.root)
+    config = GoldConfig(feed="crm", time_zone="UTC")
+    return feed_completeness(reader, config, published(reader, "crm"), config.mode).waiting_on
+
+
+def messages(*given: tuple[int, Mapping[str, object]]) -> tuple[tuple[int, Mapping[str, object]], ...]:
+    return given
+
+
+@pytest.mark.parametrize(
+    ("arrived", "said"),
+    [
+        pytest.param((), None, id="nothing"),
+        pytest.param(messages((0, resolved(W)), (0, row(W - 1))), None, id="nothing new"),
+        pytest.param(
+            messages((0, row(W + 1))),
+            f"partition crm/0 has sent no watermark newer than the published {with_time(W)}; {CHECK}",
+            id="a change",
+        ),
+        pytest.param(
+            messages((0, resolved(W + 1))),
+            f"partition crm/1 has sent no watermark newer than the published {with_time(W)}; {CHECK}. {RETIRE}",
+            id="a watermark in another partition",
+        ),
+    ],
+)
+def test_a_feed_waits_on_a_partition_only_if_something_is_ahead_of_it(
+    lake: MadeUpLake, arrived: Sequence[tuple[int, Mapping[str, object]]], said: str | None
+) -> None:
+    if arrived:
+        lake.batch(1, *arrived)
+    assert waiting_on(lake) == said
+
+
+def test_a_change_that_gold_has_read_already_waits_on_its_watermark(tmp_path: Path) -> None:
+    lake = MadeUpLake(tmp_path, partitions=1)
+    lake.batch(0, (0, resolved(W)), (0, row(W + 1)))
+    lake.publish(0)
+    assert str(waiting_on(lake)).startswith("partition crm/0 has sent no watermark newer than")
+
+
+@pytest.mark.parametrize(("arrived", "advice"), [(0, CHECK), (1, f"{CHECK}. {RETIRE}")])
+def test_a_new_feed_waits_on_its_first_watermark(tmp_path: Path, arrived: int, advice: str) -> None:
+    lake = MadeUpLake(tmp_path)
+    lake.batch(0, (0, row(W + 1)), *messages((1, resolved(W)))[:arrived])
+    assert waiting_on(lake) == f"partition crm/0 has sent no watermark yet; {advice}"
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_an_idle_feed_waits_on_a_message_in_quarantine_of_any_partition(lake: MadeUpLake, partition: int) -> None:
+    lake.batch(1, (partition, GARBAGE))
+    assert str(waiting_on(lake)).startswith(f"the message at crm/{partition}/{2 - partition} is in quarantine")
