@@ -111,9 +111,16 @@ def after_window(now: PlanningInput, tso: int) -> PlanningInput:
         if p.state
     }
     definitions = {p.definition.stable_id: p.definition for p in made if p.definition}
+    assert now.naming.taken is not None
+    published = (d for p in made for d in (p.start, *(new.definition for new in p.new_definitions)) if d is not None)
+    names = [
+        NameInUse(feed="f", table=d.table.name, lake_name=d.lake_name, stable_id=d.stable_id, named_at=d.named_at)
+        for d in published
+    ]
     return replace(
-        now, before=Published(tso=now.tso, tables=tables), definitions=definitions, quarantine_points={}, tso=tso
-    )
+        with_names(now, *now.naming.taken.names, *names),
+        before=Published(tso=now.tso, tables=tables), definitions=definitions, quarantine_points={}, tso=tso,
+    )  # fmt: skip
 
 
 def check_stop(made: TablePlan, through: int, reason: str | None) -> None:

@@ -34,6 +34,8 @@ class Script:
     """Whether some DDLs are of a kind that nobody can read, which change nothing here: an override skips them."""
     idle: bool = False
     """Whether there are tables from before the changefeed, without rows, that no statement makes."""
+    topics: int = 1
+    """How many topics DDLs come through, each by the name of its table before it."""
     comes_back: bool = True
     """Whether tables are recovered, and made like others."""
     tables: Tables = field(default_factory=dict)
@@ -103,8 +105,11 @@ class Script:
         for old, new in pairs:
             self.tables[new] = self.tables.pop(old)
         texts = [f"`d`.`{old}` TO `d`.`{new}`" for old, new in pairs]
-        for text in (", ".join(texts),) if self.random.random() < 0.3 else texts:
-            self._ddl(pairs[0][1], f"RENAME TABLE {text}")
+        if self.random.random() < 0.3:
+            self._ddl(pairs[0][1], f"RENAME TABLE {', '.join(texts)}")
+            return
+        for (old, _), text in zip(pairs, texts, strict=True):
+            self._ddl(pairs[0][1], f"RENAME TABLE {text}", topic=str(sum(map(ord, old)) % self.topics))
 
     def add(self) -> None:
         for name in self._some(1):
@@ -135,11 +140,12 @@ class Script:
             )  # fmt: skip
             self.rows.append(row)
 
-    def _ddl(self, name: str, query: str) -> None:
-        statements = statements_of(query, "d", name)
-        self.ddls.append(
-            DdlEvent(commit_ts=self.commit_ts, database="d", table=name, query=query, statements=statements)
-        )
+    def _ddl(self, name: str, query: str, topic: str = "") -> None:
+        ddl = DdlEvent(
+            commit_ts=self.commit_ts, database="d", table=name, query=query,
+            statements=statements_of(query, "d", name), topic=topic,
+        )  # fmt: skip
+        self.ddls.append(ddl)
 
     def _some(self, count: int) -> list[str]:
         return self.random.sample(sorted(self.tables), min(count, len(self.tables)))

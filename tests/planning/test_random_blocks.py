@@ -91,11 +91,12 @@ def versions(script: Script, table: HeldTable, state: TableState) -> list[HeldTa
     return [each for each in script.at(state.applied_tso).values() if {*each.ids} & {*table.ids}]
 
 
-def assert_overridden(seed: int, *, comes_back: bool, quarantined: float) -> None:
+def assert_overridden(seed: int, *, comes_back: bool, quarantined: float, topics: int = 1) -> None:
     random = Random(seed)
-    script = Script(random, blocks=True, comes_back=comes_back)
+    script = Script(random, blocks=True, comes_back=comes_back, topics=topics)
     script.play(random.choice((15, 40)))
-    planner, end = OverriddenPlanner(script, [row for row in script.rows if random.random() < quarantined]), 0
+    planner = OverriddenPlanner(script, [row for row in script.rows if random.random() < quarantined])
+    end, ddls = 0, list[DdlEvent]()
     for end, ddls, whole in windows(script):
         planner.play(end, ddls)
         if whole:
@@ -108,7 +109,7 @@ def assert_overridden(seed: int, *, comes_back: bool, quarantined: float) -> Non
     for later in range(1, len(script.ddls) + 2):
         for name in planner.undecided():
             planner.override(name)
-        planner.play(end + later, script.ddls)
+        planner.play(end + later, ddls)
         planner.assert_shows(script, end + later)
     left = [state.stable_id for state in planner.before.tables.values() if state.stop]
     assert {*left} <= ({""} if comes_back else set()), seed
@@ -119,6 +120,11 @@ def assert_overridden(seed: int, *, comes_back: bool, quarantined: float) -> Non
 def test_blocked_tables_of_random_scripts_lag_and_catch_up(comes_back: bool, quarantined: float) -> None:
     for seed in range(100):
         assert_overridden(seed, comes_back=comes_back, quarantined=quarantined)
+
+
+def test_blocked_tables_are_followed_through_renames_that_come_through_several_topics() -> None:
+    for seed in range(100):
+        assert_overridden(seed, comes_back=False, quarantined=0, topics=3)
 
 
 @pytest.mark.long

@@ -98,7 +98,8 @@ def windows(script: Script) -> Iterator[tuple[int, list[DdlEvent], bool]]:
     for end in sorted({*random.sample(at, random.randint(1, len(at) // 2)), random.choice(at) - 1, at[-1] + 1}):
         last = [ddl for ddl in script.ddls if ddl.commit_ts == end]
         arrived = random.choice((len(last), random.randint(0, len(last))))
-        yield end, [ddl for ddl in script.ddls if ddl.commit_ts < end] + last[:arrived], arrived == len(last)
+        ddls = [ddl for ddl in script.ddls if ddl.commit_ts < end] + last[:arrived]
+        yield end, sorted(ddls, key=lambda ddl: (ddl.commit_ts, ddl.topic)), arrived == len(last)
 
 
 def test_tables_of_random_scripts_are_those_of_tidb() -> None:

@@ -31,10 +31,13 @@ def naming(config: GoldConfig, taken: TakenNames | None, reserved: Iterable[str]
 
 def taken_names(lake: Lake, config: GoldConfig) -> TakenNames:
     """Reads the names that are taken: a row for each definition of every feed."""
-    rows = lake.spark.sql(definitions_sql(lake)).select("feed", "database", "table", "name", "data", "named_at")
+    names_in_use = lake.spark.sql(definitions_sql(lake)).groupBy(
+        "feed", "database", "table", "name", "data", "named_at"
+    )
+    rows = names_in_use.agg(F.min(F.struct("number", "place")).alias("published")).collect()
     names = tuple(
         NameInUse(feed=row[0], table=TableName(row[1], row[2]), lake_name=row[3], stable_id=row[4], named_at=row[5])
-        for row in rows.distinct().collect()
+        for row in sorted(rows, key=lambda row: row["published"])
     )
     feeds = frozenset(landed_feeds(lake))
     return TakenNames(names=names, feeds=feeds, left_over=_left_over(lake, config, names, feeds))

@@ -41,7 +41,7 @@ class TakenNames:
     name that a table had before."""
 
     names: tuple[NameInUse, ...] = ()
-    """All that tables of any feed were ever published with."""
+    """All that tables of any feed were ever published with; those of one table in the order of publication."""
     feeds: frozenset[str] = frozenset()
     """The feeds that exist."""
     left_over: frozenset[str] = frozenset()
@@ -72,6 +72,8 @@ class Naming:
     """The tables that use or used each name of the lake: feed, and name in TiDB."""
     _ids_by_name: dict[TableName, set[tuple[int, str]]] = field(init=False, default_factory=dict)
     """The feed's tables by name, each with the commit_ts since which it had it."""
+    _names_by_id: dict[str, list[tuple[int, TableName]]] = field(init=False, default_factory=dict)
+    """The names of each of the feed's tables, as they were published, with the commit_ts since which it had them."""
     _ids: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
@@ -81,6 +83,7 @@ class Naming:
             self._ids.add(name.stable_id)
             if name.feed == self.feed:
                 self._ids_by_name.setdefault(name.table, set()).add((name.named_at, name.stable_id))
+                self._names_by_id.setdefault(name.stable_id, []).append((name.named_at, name.table))
 
     def lake_name(self, table: TableName) -> str:
         """Returns the name of the table's live table and views, by the feed's template. If another table uses or used
@@ -147,6 +150,12 @@ class Naming:
         for named_at, id_, _ in named:
             newest[id_] = max(named_at, newest.get(id_, named_at))
         return frozenset(id_ for named_at, id_, name in named if name == table and named_at == newest[id_])
+
+    def name_before(self, stable_id: str, commit_ts: int) -> TableName | None:
+        """Returns the name that a table of the feed had before a commit_ts, as published; None if it was not there."""
+        self._needed()
+        used = (name for at, name in reversed(self._names_by_id.get(stable_id, [])) if at < commit_ts)
+        return next(used, None)
 
     def got_name_at(self, table: TableName, commit_ts: int) -> bool:
         """True if a table of the feed got this name by a DDL at a commit_ts, as published."""

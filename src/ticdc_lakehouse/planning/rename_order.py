@@ -3,7 +3,9 @@
 TiCDC sends a RENAME TABLE of several tables as one DDL for each, all of one commit_ts, and each to the topic of its old
 name (wire.md 2.4 and 8.6): from one topic they arrive in TiDB's order, from several in no fixed order. In TiDB's order
 each finds a table of its old name and its new name free. A swap through a third name has one such order. Where there
-are several that leave a name to different tables, the renames are `Unread`, which blocks the tables.
+are several that leave a name to different tables, the renames are `Unread`, which blocks the tables. So they are if that
+depends on whether TiDB has a table that gold does not have: of ``RENAME TABLE t TO old, new TO t`` gold may have `new`
+alone, which is `t` afterwards, and would be `old` in the other order.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ticdc_lakehouse.planning.connected import connected
+from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
+from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import RenameTables, Unread
@@ -38,22 +42,36 @@ class _State:
     """Positions of the renames that are not done, in order of arrival."""
     tables: frozenset[tuple[TableName, TableName]]
     """(name, the table's name before all renames)."""
+    settled: frozenset[TableName]
+    """The names of which it is known whether a table has them. Any other may be of a table that gold does not have."""
 
 
-def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder]) -> list[DdlEvent]:
-    """Sorts DDLs of one commit_ts in TiDB's order, given the tables before them. Only renames that arrived through
-    several topics need another order than that of arrival. The window before, if it ends at this commit_ts, may have
-    done some of them: the tables have the names since."""
+def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder], naming: Naming) -> list[DdlEvent]:
+    """Sorts DDLs of one commit_ts in TiDB's order, given the tables since, and the dropped ones. Only renames that
+    arrived through several topics need another order than that of arrival."""
     renames = [_Rename(ddl, s.pairs) for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
     are_all = len(renames) == len(ddls) == sum(len(ddl.statements) for ddl in ddls)
     if len({ddl.topic for ddl in ddls}) < 2 or not are_all:
         return ddls
     # A name that renames of unknown order may give has a builder that waits since: no table has it before them.
     builders = [builder for builder in tables if not any(_waits_since(builder, ddl) for ddl in ddls)]
-    done = [rename for rename in renames if any(builder.has_recorded(rename.ddl) for builder in builders)]
-    left = connected((rename for rename in renames if rename not in done), lambda rename: rename.names)
-    names = {builder.name for builder in builders}
-    return [*(rename.ddl for rename in done), *(ddl for related in left for ddl in _ordered(related, names))]
+    names = {_name_before(builder, ddls[0].commit_ts, naming) for builder in builders} - {None}
+    related = connected(renames, lambda rename: rename.names)
+    return [ddl for each in related for ddl in _ordered(each, names)]
+
+
+def _name_before(builder: TablePlanBuilder, commit_ts: int, naming: Naming) -> TableName | None:
+    """Returns the name that a table had before the renames of a commit_ts; None if it was not there, or may not have
+    been. A window before may have done some of them, or all, and later ones: they are read again for a table that is
+    below the watermark."""
+    if builder.dropped_before(commit_ts):
+        return None
+    if builder.definition is None:
+        named = builder.stop is not None and builder.stop.kind is StopKind.UNSUPPORTED_DDL  # perhaps by an unread DDL
+        return None if named or builder.named_at >= commit_ts else builder.name
+    if builder.named_at < commit_ts:
+        return builder.name
+    return naming.name_before(builder.definition.stable_id, commit_ts)
 
 
 def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
@@ -63,21 +81,20 @@ def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
     return waits and builder.has_recorded(ddl)
 
 
-def _ordered(renames: Sequence[_Rename], names: Set[TableName]) -> list[DdlEvent]:
-    """Returns the renames in TiDB's order, given the names that tables have before: as `Unread` if orders with
-    different results are possible, in order of arrival if no order is."""
-    made = {new for rename in renames for _, new in rename.pairs}
-    # A table that gold does not have has its name all the same.
-    used = {name for rename in renames for name in rename.names if name in names or name not in made}
-    begin = _State(tuple(range(len(renames))), frozenset((name, name) for name in used))
+def _ordered(renames: Sequence[_Rename], names: Set[TableName | None]) -> list[DdlEvent]:
+    """Returns the renames in TiDB's order, given the names that gold's tables have before: as `Unread` if orders with
+    different results for these tables are possible, in order of arrival if no order is."""
+    before = frozenset((name, name) for rename in renames for name in rename.names if name in names)
+    begin = _State(left=tuple(range(len(renames))), tables=before, settled=frozenset(name for name, _ in before))
     orders: dict[_State, tuple[int, ...]] = {begin: ()}
     for _ in renames:
         orders = {after: (*order, at) for state, order in orders.items() for at, after in _possible(renames, state)}
         if len(orders) > _MOST_STATES:
             break
-    if len(orders) > 1:
+    results = {frozenset((name, former) for name, former in state.tables if former in names) for state in orders}
+    if len(results) > 1 or len(orders) > _MOST_STATES:
         return [_unread(rename) for rename in renames]
-    return [renames[at].ddl for order in (orders.values() or (begin.left,)) for at in order]
+    return [renames[at].ddl for at in next(iter(orders.values()), begin.left)]
 
 
 def _possible(renames: Sequence[_Rename], state: _State) -> Iterator[tuple[int, _State]]:
@@ -85,18 +102,23 @@ def _possible(renames: Sequence[_Rename], state: _State) -> Iterator[tuple[int, 
     passed: set[str] = set()
     for at in state.left:
         rename = renames[at]
-        tables = None if rename.ddl.topic in passed else _renamed(rename, dict(state.tables))
+        tables = None if rename.ddl.topic in passed else _renamed(rename, state)
         passed.add(rename.ddl.topic)
         if tables is not None:
-            yield at, _State(tuple(other for other in state.left if other != at), frozenset(tables.items()))
+            left = tuple(other for other in state.left if other != at)
+            yield at, _State(left=left, tables=frozenset(tables.items()), settled=state.settled.union(rename.names))
 
 
-def _renamed(rename: _Rename, tables: dict[TableName, TableName]) -> dict[TableName, TableName] | None:
+def _renamed(rename: _Rename, state: _State) -> dict[TableName, TableName] | None:
     """Returns the tables by name after a rename; None if it is not possible."""
+    tables, settled = dict(state.tables), {*state.settled}
     for old, new in rename.pairs:
+        if old not in settled:
+            tables[old] = old  # a table that gold does not have
         if old not in tables or (new in tables and new != old):
             return None
         tables[new] = tables.pop(old)
+        settled |= {old, new}
     return tables
 
 

@@ -77,7 +77,8 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
     tables = WindowTables(inputs)
     for commit_ts, ddls in groupby(inputs.window.ddls, key=attrgetter("commit_ts")):
         tables.infer_tables(commit_ts)
-        ordered = in_execution_order(_without_repeats(ddls), tables.builders)
+        known = (*tables.builders, *tables.recoverable)
+        ordered = in_execution_order(_without_repeats(ddls), known, inputs.naming)
         for ddl in ordered:
             for statement in ddl.statements:
                 apply_ddl(tables, ddl, statement)
