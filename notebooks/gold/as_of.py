@@ -20,7 +20,7 @@ dbutils.widgets.text("tso", "", "TSO (empty: the newest watermark)")
 
 # COMMAND ----------
 
-from ticdc_lakehouse.entry import snapshot_from_widgets
+from ticdc_lakehouse.widgets import snapshot_from_widgets
 
 snapshot = snapshot_from_widgets(spark, dbutils)
 print(f"watermark {snapshot.tso}, {snapshot.time}")

@@ -24,6 +24,6 @@ dbutils.widgets.text("feeds_root", "../../resources/feeds", "Folder of feed file
 
 # COMMAND ----------
 
-from ticdc_lakehouse.entry import alarm_from_widgets
+from ticdc_lakehouse.widgets import alarm_from_widgets
 
 alarm_from_widgets(spark, dbutils)

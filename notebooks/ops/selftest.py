@@ -21,7 +21,7 @@ dbutils.widgets.text("nested_parameter", "", "Given by the task")
 
 # COMMAND ----------
 
-from ticdc_lakehouse.entry import selftest_from_widgets, selftest_verdict
+from ticdc_lakehouse.widgets import selftest_from_widgets, selftest_verdict
 
 results = selftest_from_widgets(spark, dbutils)
 display(results)

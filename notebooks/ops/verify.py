@@ -28,6 +28,6 @@ dbutils.widgets.text("repair", "", "repair: put rows that differ in place")
 
 # COMMAND ----------
 
-from ticdc_lakehouse.entry import verify_from_widgets
+from ticdc_lakehouse.widgets import verify_from_widgets
 
 verify_from_widgets(spark, dbutils).raise_if_different()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse import entry
+from ticdc_lakehouse import widgets
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.entry import deployed_lake
 from ticdc_lakehouse.gold.time_travel import AsOf
@@ -29,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int | None, Lake]]
         calls.append((feed, tso, lake))
         return AsOf(feed=feed, tso=1, time=datetime.now(UTC), tables={}, behind={}, names={})
 
-    monkeypatch.setattr(entry, "as_of", as_of)
+    monkeypatch.setattr(widgets, "as_of", as_of)
     return calls
 
 

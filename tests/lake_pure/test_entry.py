@@ -12,9 +12,10 @@ import pytest
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse import entry
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.entry import Run, verify_from_widgets
+from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.run_lock import exclusive_run
+from ticdc_lakehouse.widgets import verify_from_widgets
 from ticdc_local.runner.notebook import Surroundings, run_notebook
 
 ALARM = Path(__file__).parents[2] / "notebooks" / "ops" / "alarm.py"
