@@ -69,6 +69,8 @@ class FeedStatus:
     """True if bronze has run for the feed."""
     blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that the watermark cannot pass."""
+    is_behind_silver: bool = False
+    """True if silver has a whole batch, or messages that were replayed from quarantine, that gold has not seen."""
     left_out: Collection[TableName] = ()
     """Tables that the feed's file leaves out: the next run takes them out of gold, or refuses the file if it leaves out
     all."""
@@ -87,8 +89,11 @@ class FeedStatus:
 
     @property
     def caught_up(self) -> bool:
-        """True if all that arrived is published."""
-        return self.tso > 0 and self.newest_change is None and not self.waiting and not self.quarantined
+        """True if all that arrived is published, except what a blocked table needs an override for: the next run has
+        nothing to do."""
+        tries_again = any(not state.needs_override for state in self.blocked.values())
+        left = self.waiting or self.quarantined or self.is_behind_silver or tries_again or self.left_out
+        return self.tso > 0 and self.newest_change is None and not left
 
     @property
     def decoded(self) -> int:
@@ -152,6 +157,7 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
         pending=_pending(current),
         is_landed=is_landed,
         blocked_by=complete.blocked_by,
+        is_behind_silver=complete.batch > current.batch or complete.replays_through is not None,
         left_out=left_out(settings, current),
     )
     return replace(status, waiting_on=None) if status.caught_up else status
