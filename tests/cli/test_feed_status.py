@@ -178,3 +178,12 @@ def test_an_eventual_feed_has_not_caught_up_with_an_older_commit(tmp_path: Path)
     assert next_step(lake) == CAUGHT_UP
     lake.batch(1, (0, row(W - 1)))
     assert next_step(lake) == RUN
+
+
+def test_messages_in_quarantine_of_a_batch_that_silver_has_not_finished_count_once(lake: MadeUpLake) -> None:
+    lake.batch(1, (0, resolved(W + 1)), (0, GARBAGE))
+    assert (status(lake).decoded, status(lake).quarantined, status(lake).waiting) == (4, 1, 0)
+    lake.batch(2, (0, GARBAGE), (0, GARBAGE), undecoded={0: 1, 1: 1})
+    assert (status(lake).decoded, status(lake).quarantined, status(lake).waiting) == (4, 3, 4)
+    lake.append({"batch": 3, "partition": 0, "offset": 99, **GARBAGE})  # bronze notes a batch after its messages
+    assert (status(lake).decoded, status(lake).quarantined, status(lake).waiting) == (4, 4, 4)
