@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from delta_lake import NOW, write
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.gold.feed_completeness import feed_completeness
 from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.ops.status import FeedStatus, feed_status
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.policy import Mode
+from ticdc_local.cli.status import feed_text
 from ticdc_local.delta_reader import DeltaReader
 
 W = 470_613_127_470_252_033
@@ -44,13 +47,13 @@ class MadeUpLake:
     ) -> None:
         """Land a batch of messages, each with its partition, that silver decodes; and ``undecoded`` ones, a number by
         partition."""
-        place = {"topic": "crm", "index": 0, "timestamp": NOW, "batch": number}
-        events, counts = [], dict(undecoded or {})
+        events: list[dict[str, object]] = []
+        counts = dict(undecoded or {})
         for partition, event in messages:
             offset = self.ends[partition] = self.ends.get(partition, -1) + 1
             counts[partition] = counts.get(partition, 0) + 1
-            events.append({**place, "partition": partition, "offset": offset, **event})
-        write(self.root / "silver" / "crm_events", "events", events)
+            events.append({"batch": number, "partition": partition, "offset": offset, **event})
+        self.append(*events)
         offsets = [
             {"batch": number, "topic": "crm", "partition": each, "listing": number, "messages": counts.get(each, 0)}
             | {"ingest_time": NOW}
@@ -58,10 +61,18 @@ class MadeUpLake:
         ]
         write(self.root / "bronze" / "crm_offsets", "offsets", offsets)
 
-    def publish(self, batch: int, tso: int = W, mode: Mode = Mode.WATERMARKS) -> None:
-        """Publish a window without tables."""
-        window = {"feed": "crm", "number": 1, "run": "r", "base": 0, "mode": mode.value, "batch": batch, "tso": tso}
-        write(self.root / "ops" / "windows", "windows", [{**window, "from_tso": 0, "time": NOW, "published_at": NOW}])
+    def append(self, *events: Mapping[str, object]) -> None:
+        """Append events to silver."""
+        placed = [{"topic": "crm", "index": 0, "timestamp": NOW, **event} for event in events]
+        write(self.root / "silver" / "crm_events", "events", placed)
+
+    def publish(
+        self, batch: int, number: int = 1, mode: Mode = Mode.WATERMARKS, replays_seen: datetime | None = None
+    ) -> None:
+        """Publish a window without tables, up to W."""
+        window = {"feed": "crm", "number": number, "run": "r", "base": 1, "mode": mode.value, "batch": batch, "tso": W}
+        times = {"from_tso": 0, "time": NOW, "published_at": NOW, "replays_seen": replays_seen}
+        write(self.root / "ops" / "windows", "windows", [window | times])
         for name in ("table_states", "definitions", "topics"):
             write(self.root / "ops" / name, name, [])
 
@@ -129,3 +140,50 @@ def test_a_new_feed_waits_on_its_first_watermark(tmp_path: Path, arrived: int, a
 def test_an_idle_feed_waits_on_a_message_in_quarantine_of_any_partition(lake: MadeUpLake, partition: int) -> None:
     lake.batch(1, (partition, GARBAGE))
     assert str(waiting_on(lake)).startswith(f"the message at crm/{partition}/{2 - partition} is in quarantine")
+
+
+def status(lake: MadeUpLake) -> FeedStatus:
+    return feed_status(DeltaReader(lake.root), "crm")
+
+
+def next_step(lake: MadeUpLake) -> str:
+    """What `status` prints as the feed's next step."""
+    (line,) = (line for line in feed_text(status(lake)).splitlines() if line.startswith("  next "))
+    return line.split(maxsplit=1)[1]
+
+
+CAUGHT_UP, RUN = "nothing: caught up", "nothing is blocking gold: run the job"
+
+
+def test_a_feed_has_caught_up_once_gold_has_seen_what_silver_has(lake: MadeUpLake) -> None:
+    """Below the watermark a row is late, or a duplicate: the next run finds out which."""
+    assert (next_step(lake), status(lake).caught_up) == (CAUGHT_UP, True)
+    lake.batch(1, (0, row(W - 1)), (0, resolved(W)))
+    assert (next_step(lake), status(lake).caught_up) == (RUN, False)
+    lake.publish(1, number=2)
+    assert next_step(lake) == CAUGHT_UP
+
+
+def test_a_feed_has_not_caught_up_with_a_replay(lake: MadeUpLake) -> None:
+    lake.append({"batch": 0, "partition": 0, "offset": 0, "replayed_at": NOW, **row(W - 2)})
+    assert (next_step(lake), status(lake).caught_up) == (RUN, False)
+    lake.publish(0, number=2, replays_seen=NOW)
+    assert next_step(lake) == CAUGHT_UP
+
+
+def test_an_eventual_feed_has_not_caught_up_with_an_older_commit(tmp_path: Path) -> None:
+    lake = MadeUpLake(tmp_path)
+    lake.batch(0, (0, row(W)))
+    lake.publish(0, mode=Mode.EVENTUAL)
+    assert next_step(lake) == CAUGHT_UP
+    lake.batch(1, (0, row(W - 1)))
+    assert next_step(lake) == RUN
+
+
+def test_messages_in_quarantine_of_a_batch_that_silver_has_not_finished_count_once(lake: MadeUpLake) -> None:
+    lake.batch(1, (0, resolved(W + 1)), (0, GARBAGE))
+    assert (status(lake).decoded, status(lake).quarantined, status(lake).waiting) == (4, 1, 0)
+    lake.batch(2, (0, GARBAGE), (0, GARBAGE), undecoded={0: 1, 1: 1})
+    assert (status(lake).decoded, status(lake).quarantined, status(lake).waiting) == (4, 3, 4)
+    lake.append({"batch": 3, "partition": 0, "offset": 99, **GARBAGE})  # bronze notes a batch after its messages
+    assert (status(lake).decoded, status(lake).quarantined, status(lake).waiting) == (4, 4, 4)

@@ -128,13 +128,28 @@ def test_a_feed_that_published_nothing_says_so() -> None:
 
 
 def test_a_feed_that_has_caught_up_is_waiting_on_nothing() -> None:
-    caught_up = replace(STATUS, newest_change=None, waiting=0, reasons={}, waiting_on=None)
+    tables = {name: state for name, state in STATUS.tables.items() if name.table != "b"}
+    caught_up = replace(STATUS, newest_change=None, waiting=0, reasons={}, waiting_on=None, tables=tables)
     lines = feed_text(caught_up).splitlines()
     assert lines[6:9] == [
         "  unapplied    0:00:00, from the watermark to the newest change that arrived",
         "  age of data  1:00:00, from the watermark to now",
         "  next         nothing: caught up",
     ]
+    assert lines[9].endswith(" (until somebody acts): a DDL")
+
+
+@pytest.mark.parametrize(
+    "left",
+    [{"tables": STATUS.tables}, {"left_out": [TableName("shop", "orders")]}, {"is_behind_silver": True}],
+    ids=["a blocked table that is tried again", "a table that the feed leaves out", "a batch"],
+)
+def test_a_feed_has_not_caught_up_while_the_next_run_has_something_to_do(left: dict[str, object]) -> None:
+    fine = replace(STATUS, newest_change=None, waiting=0, reasons={}, waiting_on=None, tables={})
+    assert fine.caught_up
+    unfinished = replace(fine, **left)
+    assert not unfinished.caught_up
+    assert "  next         nothing is blocking gold: run the job" in feed_text(unfinished).splitlines()
 
 
 def test_check_reports_the_worst_health_of_a_feed_and_why() -> None:

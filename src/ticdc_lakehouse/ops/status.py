@@ -48,7 +48,7 @@ class FeedStatus:
     landed: int
     """Kafka messages in bronze."""
     waiting: int
-    """Messages that silver has not decoded yet."""
+    """Messages of bronze batches that silver has not decoded whole."""
     reasons: Mapping[str, int]
     """Messages in quarantine that nothing was done about, by reason."""
     dismissed: int
@@ -69,6 +69,10 @@ class FeedStatus:
     """True if bronze has run for the feed."""
     blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that the watermark cannot pass."""
+    unfinished: int = 0
+    """Messages in quarantine, or dismissed, of a bronze batch that silver has not decoded whole."""
+    is_behind_silver: bool = False
+    """True if silver has a whole batch, or messages that were replayed from quarantine, that gold has not seen."""
     left_out: Collection[TableName] = ()
     """Tables that the feed's file leaves out: the next run takes them out of gold, or refuses the file if it leaves out
     all."""
@@ -87,13 +91,16 @@ class FeedStatus:
 
     @property
     def caught_up(self) -> bool:
-        """True if all that arrived is published."""
-        return self.tso > 0 and self.newest_change is None and not self.waiting and not self.quarantined
+        """True if all that arrived is published, except what a blocked table needs an override for: the next run has
+        nothing to do."""
+        tries_again = any(not state.needs_override for state in self.blocked.values())
+        left = self.waiting or self.quarantined or self.is_behind_silver or tries_again or self.left_out
+        return self.tso > 0 and self.newest_change is None and not left
 
     @property
     def decoded(self) -> int:
-        """Messages that silver has decoded."""
-        return self.landed - self.waiting - self.quarantined - self.dismissed
+        """Messages that silver has decoded, of the bronze batches that it has decoded whole."""
+        return self.landed - self.waiting - (self.quarantined + self.dismissed - self.unfinished)
 
     @property
     def blocked(self) -> dict[TableName, TableState]:
@@ -152,6 +159,8 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
         pending=_pending(current),
         is_landed=is_landed,
         blocked_by=complete.blocked_by,
+        unfinished=quarantine.undecoded_count(lake, feed, complete.batch) if in_silver else 0,
+        is_behind_silver=complete.batch > current.batch or complete.replays_through is not None,
         left_out=left_out(settings, current),
     )
     return replace(status, waiting_on=None) if status.caught_up else status

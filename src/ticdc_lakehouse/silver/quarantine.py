@@ -156,6 +156,13 @@ def dismissed_count(lake: Reader, feed: str) -> int:
     return int(row["messages"])
 
 
+def undecoded_count(lake: Reader, feed: str, after: int) -> int:
+    """Returns how many messages of the bronze batches after one are open or dismissed."""
+    messages = open_messages_sql(lake, feed, (QuarantineAction.REPLAYED,))
+    [row] = lake.rows(f"SELECT count(*) AS messages FROM ({messages}) AS undecoded WHERE batch > {after}")
+    return int(row["messages"])
+
+
 def _errors(lake: Reader, feed: str) -> str:
     # Only errors have a `reason`: its null count lets Delta skip every file without one.
     events = events_table.full_name(lake, feed)
