@@ -3,7 +3,7 @@
 # MAGIC # Gold compared with TiDB itself
 # MAGIC - **In**: live tables at the TSO that gold has published, and TiDB read at exactly that TSO.
 # MAGIC - **Out**: `ops.verifications` has each table's result, `ops.differences` the rows and cells that differ.
-# MAGIC - **Contract**: writes nothing to TiDB. With `repair` rows that differ take TiDB's values, a commit a table.
+# MAGIC - **Contract**: writes nothing to TiDB. With `repair` = `yes` rows that differ take TiDB's values, a commit a table.
 # MAGIC   Fails if something differs and was not repaired.
 
 # COMMAND ----------
@@ -24,7 +24,7 @@ dbutils.widgets.text("dsn", "", "TiDB: mysql://USER@HOST:4000/?secret=SCOPE/KEY 
 dbutils.widgets.text("table", "", "Table: database.table (empty: all)")
 dbutils.widgets.text("threads", "4", "Queries that TiDB answers at once")
 dbutils.widgets.text("sleep", "0", "Seconds that a thread rests after a query")
-dbutils.widgets.text("repair", "", "repair: put rows that differ in place")
+dbutils.widgets.text("repair", "", "yes: put rows that differ in place as TiDB has them")
 
 # COMMAND ----------
 

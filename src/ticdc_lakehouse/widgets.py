@@ -44,7 +44,7 @@ def verify_from_widgets(spark: SparkSession, dbutils: Any) -> Verified:
         [table] if table else [],
         threads=job_parameters.number(parameters, "threads", least=1) or 4,
         sleep=job_parameters.seconds(parameters, "sleep"),
-        repair=job_parameters.choice(parameters, "repair", ("no", "repair")) == "repair",
+        repair=job_parameters.choice(parameters, "repair", ("no", "yes")) == "yes",
     )
 
 
