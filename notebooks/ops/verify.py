@@ -3,8 +3,8 @@
 # MAGIC # Gold compared with TiDB itself
 # MAGIC - **In**: live tables at the TSO that gold has published, and TiDB read at exactly that TSO.
 # MAGIC - **Out**: `ops.verifications` has each table's result, `ops.differences` the rows and cells that differ.
-# MAGIC - **Contract**: writes nothing to TiDB. With `repair` = `yes` rows that differ take TiDB's values, a commit a table.
-# MAGIC   Fails if something differs and was not repaired.
+# MAGIC - **Contract**: writes nothing to TiDB. With `repair` = `yes` rows that differ take TiDB's values, a commit a
+# MAGIC   table. Fails if something differs and was not repaired.
 
 # COMMAND ----------
 

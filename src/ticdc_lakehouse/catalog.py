@@ -166,16 +166,16 @@ class Lake:
         assert newest is not None
         return int(newest["version"])
 
-    def commits(self, table: str, since: int) -> list[Row]:
-        """Returns the rows of a table's history after the version ``since``, the newest first.
+    def commits(self, table: str, after: int) -> list[Row]:
+        """Returns the rows of a table's history after the version ``after``, the newest first.
 
         Raises ConfigError if the table does not reach that version.
         """
         newest = self.history(table, 1).collect()
-        later = newest[0]["version"] - since
+        later = newest[0]["version"] - after
         if later < 0:
             raise ConfigError(
-                f"{table} is at version {newest[0]['version']}, and has been at {since}: it was restored from an older "
+                f"{table} is at version {newest[0]['version']}, and has been at {after}: it was restored from an older "
                 "copy, and what came since is missing. Restore a newer copy, or `load` an export of the table"
             )
         return newest[:later] if later < 2 else self.history(table, later).collect()

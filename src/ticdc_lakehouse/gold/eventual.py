@@ -23,14 +23,14 @@ from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import quoted
 
 
-def arrived(lake: Reader, feed: str, since: Published) -> Completeness:
+def arrived(lake: Reader, feed: str, before: Published) -> Completeness:
     """Returns what has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
-    batch, gap = decoded_batches(lake, feed, since)
-    arrivals = f"batch <= {batch} AND (batch > {since.batch} OR ({replayed_since(since)}))"
+    batch, gap = decoded_batches(lake, feed, before)
+    arrivals = f"batch <= {batch} AND (batch > {before.batch} OR ({replayed_since(before)}))"
     newest = events_table.newest_commit(lake, feed, arrivals)
     [replays] = lake.rows(f"""
-        SELECT max(replayed_at) AS through FROM {events_table.full_name(lake, feed)} WHERE {replayed_since(since)}""")
-    return Completeness(tso=max(since.tso, newest), batch=batch, waiting_on=gap, replays_through=replays["through"])
+        SELECT max(replayed_at) AS through FROM {events_table.full_name(lake, feed)} WHERE {replayed_since(before)}""")
+    return Completeness(tso=max(before.tso, newest), batch=batch, waiting_on=gap, replays_through=replays["through"])
 
 
 def purge(lake: Lake, name: str, days: int) -> None:

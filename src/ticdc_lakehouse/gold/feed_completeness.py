@@ -10,9 +10,9 @@ from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.policy import Mode
 
 
-def feed_completeness(lake: Reader, config: GoldConfig, since: Published, mode: Mode) -> Completeness:
-    """Returns how far the feed is complete since the published state ``since``: up to its watermark, or in mode
+def feed_completeness(lake: Reader, config: GoldConfig, before: Published, mode: Mode) -> Completeness:
+    """Returns how far the feed is complete since the published state ``before``: up to its watermark, or in mode
     eventual up to what has arrived."""
     if mode is Mode.EVENTUAL:
-        return arrived(lake, config.feed, since)
-    return completeness(lake, config.feed, since, config.matches, config.retired)
+        return arrived(lake, config.feed, before)
+    return completeness(lake, config.feed, before, config.matches, config.retired)

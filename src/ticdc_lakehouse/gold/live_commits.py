@@ -119,12 +119,12 @@ def _metadata(text: str | None) -> dict[str, Any]:
     return {name: given.get(name) if isinstance(given, dict) else None for name in ("feed", "tso", "run")}
 
 
-def own_version(lake: Lake, name: str, since: int, run: str) -> int:
-    """Returns the newest version of a live table, which was at version ``since`` when this run began to write to it.
+def own_version(lake: Lake, name: str, before: int, run: str) -> int:
+    """Returns the newest version of a live table, which was at version ``before`` when this run began to write to it.
 
     Raises ConfigError if another run wrote to it, too: on Databricks no lock keeps one out (`run_lock`).
     """
-    newest, commits = commits_since(lake, name, since)
+    newest, commits = commits_since(lake, name, before)
     for commit in commits:
         if commit.run != run:
             raise ConfigError(

@@ -73,7 +73,7 @@ class Topics:
 def retired_topics(
     lake: Reader,
     feed: str,
-    since: Published,
+    before: Published,
     partitions: Collection[TopicPartition],
     watermarks: Watermarks,
     matches: Matches,
@@ -84,13 +84,13 @@ def retired_topics(
     What arrived up to the published watermark is state (`Published.topics`); only what is new is read.
     """
     topics = {topic for topic, _ in partitions}
-    new = _by_kind(_new_events(lake, feed, since, topics, watermarks.batch))
+    new = _by_kind(_new_events(lake, feed, before, topics, watermarks.batch))
     lowest = lowest_by_topic(dict.fromkeys(partitions, UNSEEN) | new.watermarks)
     return topics_among(
-        _last_changes(new, topics, since),
+        _last_changes(new, topics, before),
         {topic: max(watermarks.confirmed, tso) for topic, tso in lowest.items()},
-        since,
-        sorted(((tso, statement) for _, tso, statement in new.ddls if tso >= since.tso), key=itemgetter(0)),
+        before,
+        sorted(((tso, statement) for _, tso, statement in new.ddls if tso >= before.tso), key=itemgetter(0)),
         matches,
     )
 
@@ -129,23 +129,23 @@ def _by_kind(events: Iterable[Values]) -> _NewEvents:
     return new
 
 
-def _last_changes(new: _NewEvents, topics: Collection[str], since: Published) -> dict[str, dict[TableName, int]]:
+def _last_changes(new: _NewEvents, topics: Collection[str], before: Published) -> dict[str, dict[TableName, int]]:
     """Returns the `LastChanges` of the topics."""
-    last = {topic: dict.fromkeys(since.topics.get(topic, ()), UNSEEN) for topic in topics}
+    last = {topic: dict.fromkeys(before.topics.get(topic, ()), UNSEEN) for topic in topics}
     # `tmp` of RENAME TABLE a TO tmp, b TO a, tmp TO b is the name of no table before or after: only the DDL names it.
     given = {(tso, new) for _, tso, each in new.ddls if isinstance(each, RenameTables) for _, new in each.pairs}
     of_ddls = (
         (topic, name, tso)
         for topic, tso, statement in new.ddls
         for name in (tables_of(statement) if topic in topics else ())
-        if (tso, name) not in given or name in since.tables
+        if (tso, name) not in given or name in before.tables
     )
     for topic, name, tso in chain(new.rows, of_ddls):
         last[topic][name] = max(tso, last[topic].get(name, UNSEEN))
     return last
 
 
-def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[str], batch: int) -> list[Values]:
+def _new_events(lake: Reader, feed: str, before: Published, topics: Collection[str], batch: int) -> list[Values]:
     """Returns one row per table of the topics, with the commit_ts of its last row change; per partition, with its
     highest watermark; and per DDL of any topic. A watermark just below the published one still counts: a DDL may be the
     next commit."""
@@ -158,7 +158,7 @@ def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[st
                    CASE WHEN NOT ({resolved}) THEN table END AS table,
                    CASE WHEN {ddl} THEN query END AS query, CASE WHEN {ddl} THEN commit_ts END AS ddl_at
             FROM {events_table.full_name(lake, feed)}
-            WHERE batch <= {batch} AND (commit_ts >= {since.tso - 1} OR batch > {since.batch})
+            WHERE batch <= {batch} AND (commit_ts >= {before.tso - 1} OR batch > {before.batch})
               AND (({of_topics}) OR {ddl})
         ) AS found GROUP BY kind, topic, partition, database, table, query, ddl_at""")
 
@@ -183,7 +183,7 @@ def tables_of(statement: Statement) -> list[TableName]:
 def topics_among(
     last: LastChanges,
     watermarks: MinWatermarkByTopic,
-    since: Published,
+    before: Published,
     ddls: Iterable[tuple[int, Statement]],
     matches: Matches,
 ) -> Topics:
@@ -202,9 +202,9 @@ def topics_among(
                 return tso <= at <= watermarks.get(topic, 0) + 1
             case (at, _):
                 return tso <= at
-        known = since.tables.get(name)
+        known = before.tables.get(name)
         is_absent = matches(*name) if known is None else known.dropped
-        return since.tso > 0 and is_absent and tso <= since.tso and name not in created
+        return before.tso > 0 and is_absent and tso <= before.tso and name not in created
 
     # left: by topic, its tables that may still change.
     left = {topic: [name for name in names if not is_gone(topic, name, names[name])] for topic, names in last.items()}

@@ -82,40 +82,40 @@ class _Progress:
     """Messages that were quarantined, of any batch."""
 
 
-def decoded_batches(lake: Reader, feed: str, since: Published) -> tuple[int, str | None]:
+def decoded_batches(lake: Reader, feed: str, before: Published) -> tuple[int, str | None]:
     """Returns the last bronze batch up to which silver has every message, and what is missing in the next one."""
-    return _decoded_through(since.batch, _landed(lake, feed, since.batch), _progress(lake, feed, since, []))
+    return _decoded_through(before.batch, _landed(lake, feed, before.batch), _progress(lake, feed, before, []))
 
 
 def completeness(
-    lake: Reader, feed: str, since: Published, matches: Matches, retired: Collection[str] = ()
+    lake: Reader, feed: str, before: Published, matches: Matches, retired: Collection[str] = ()
 ) -> Completeness:
-    """Returns how far the feed is complete, looking only at what arrived after the published state ``since``.
+    """Returns how far the feed is complete, looking only at what arrived after the published state ``before``.
     ``matches`` says which tables the feed includes, ``retired`` which topics and partitions (``topic/3``) are not
     waited for."""
     with ThreadPoolExecutor() as pool:  # a question of a few rows waits more than it works
-        asked = pool.submit(_landed, lake, feed, since.batch)
-        progress, blocking = _progress_and_blocking(lake, feed, since)
+        asked = pool.submit(_landed, lake, feed, before.batch)
+        progress, blocking = _progress_and_blocking(lake, feed, before)
         landed = asked.result()
     of_tables = [message for message in blocking if message.table is not None]
-    batch, gap = _decoded_through(since.batch, landed, progress)
+    batch, gap = _decoded_through(before.batch, landed, progress)
     watermarks = Watermarks(
         batch=batch,
         highest=_highest_watermarks(landed, progress, batch, retired),
         confirmed=_confirmed(landed, progress, batch),
     )
-    highest = _without_retired(lake, feed, since, watermarks, blocking, matches)
-    tso = max(since.tso, min(highest.values(), default=UNSEEN))
+    highest = _without_retired(lake, feed, before, watermarks, blocking, matches)
+    tso = max(before.tso, min(highest.values(), default=UNSEEN))
     has_ddls = any(entry.ddls for entry in progress)
-    is_unchanged = gap is None and tso == since.tso
+    is_unchanged = gap is None and tso == before.tso
     blocked_by = _blocking_watermark(highest, blocking) if is_unchanged else None
     has_changes = any(entry.has_changes for entry in progress)
     return Completeness(
         tso=tso,
         batch=batch,
-        waiting_on=_waiting_on(highest, since.tso, has_changes, blocked_by, retired) if is_unchanged else gap,
+        waiting_on=_waiting_on(highest, before.tso, has_changes, blocked_by, retired) if is_unchanged else gap,
         blocked_by=blocked_by,
-        quarantine_points=_quarantine_points(lake, feed, since.tso, of_tables),
+        quarantine_points=_quarantine_points(lake, feed, before.tso, of_tables),
         late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
         late_ddls=sum(entry.late_ddls for entry in progress if entry.batch <= batch),
         has_ddls=has_ddls,
@@ -134,37 +134,39 @@ class _Batch:
     """Number of messages by partition, including partitions with no messages."""
 
 
-def _landed(lake: Reader, feed: str, since: int) -> dict[int, _Batch]:
-    """Returns the bronze batches from ``since`` on."""
+def _landed(lake: Reader, feed: str, first: int) -> dict[int, _Batch]:
+    """Returns the bronze batches from ``first`` on."""
     offsets = lake.table(Layer.BRONZE, landing.offsets_table(feed))
     found: dict[int, _Batch] = {}
-    for row in lake.rows(f"SELECT batch, listing, topic, partition, messages FROM {offsets} WHERE batch >= {since}"):
+    for row in lake.rows(f"SELECT batch, listing, topic, partition, messages FROM {offsets} WHERE batch >= {first}"):
         batch = found.setdefault(row["batch"], _Batch(listing=row["listing"]))
         batch.messages[row["topic"], row["partition"]] = row["messages"]
     return found
 
 
 def _progress_and_blocking(
-    lake: Reader, feed: str, since: Published
+    lake: Reader, feed: str, before: Published
 ) -> tuple[list[_Progress], list[quarantine.BlockingMessage]]:
     """Returns what is new, and the messages in quarantine that the watermark is waiting on.
 
     Meanwhile a replay may close a message, and silver may append. What the replay decoded, a DDL perhaps, is seen,
     since events are read after the open messages; a message that was quarantined in between is looked up, too.
     """
-    progress = _progress(lake, feed, since, [])
+    progress = _progress(lake, feed, before, [])
     blocking: list[quarantine.BlockingMessage] = []
     asked = 0
     while (errors := sum(entry.errors for entry in progress)) != asked:
         asked, blocking = errors, quarantine.blocking_messages(lake, feed)
-        progress = _progress(lake, feed, since, [message for message in blocking if message.table is None])
+        progress = _progress(lake, feed, before, [message for message in blocking if message.table is None])
     return progress, blocking
 
 
-def _progress(lake: Reader, feed: str, since: Published, blocking: list[quarantine.BlockingMessage]) -> list[_Progress]:
+def _progress(
+    lake: Reader, feed: str, before: Published, blocking: list[quarantine.BlockingMessage]
+) -> list[_Progress]:
     """Reads what is new in one scan: decoded messages, and watermarks, but none that follow a blocking message; the
     number of DDLs, and the newest replay. Of all batches, with file skipping, it counts errors."""
-    rows = lake.rows(_progress_sql(events_table.full_name(lake, feed), since, blocking))
+    rows = lake.rows(_progress_sql(events_table.full_name(lake, feed), before, blocking))
     return [
         _Progress(
             batch=row["batch"],
@@ -182,14 +184,14 @@ def _progress(lake: Reader, feed: str, since: Published, blocking: list[quaranti
     ]
 
 
-def _progress_sql(events: str, since: Published, blocking: list[quarantine.BlockingMessage]) -> str:
-    resolved = f"(kind = '{Kind.RESOLVED}' AND commit_ts > {since.tso})"
-    arrived = f"(batch > {since.batch} AND replayed_at IS NULL)"
-    old = f"({arrived} AND kind = '{Kind.ROW}' AND commit_ts <= {since.tso})"
-    old_ddl = f"({arrived} AND kind = '{Kind.DDL}' AND commit_ts < {since.tso})"
-    replay = f"({replayed_since(since)})"
-    ddl = f"(kind = '{Kind.DDL}' AND (commit_ts >= {first_unapplied(since)} OR {replay}))"
-    change = f"(kind IN ('{Kind.ROW}', '{Kind.DDL}') AND commit_ts > {since.tso})"
+def _progress_sql(events: str, before: Published, blocking: list[quarantine.BlockingMessage]) -> str:
+    resolved = f"(kind = '{Kind.RESOLVED}' AND commit_ts > {before.tso})"
+    arrived = f"(batch > {before.batch} AND replayed_at IS NULL)"
+    old = f"({arrived} AND kind = '{Kind.ROW}' AND commit_ts <= {before.tso})"
+    old_ddl = f"({arrived} AND kind = '{Kind.DDL}' AND commit_ts < {before.tso})"
+    replay = f"({replayed_since(before)})"
+    ddl = f"(kind = '{Kind.DDL}' AND (commit_ts >= {first_unapplied(before)} OR {replay}))"
+    change = f"(kind IN ('{Kind.ROW}', '{Kind.DDL}') AND commit_ts > {before.tso})"
     error = f"(reason IS NOT NULL AND kind = '{Kind.ERROR}')"
     counts = " AND NOT ".join([resolved, *map(_behind, blocking)])
     # A message is decoded twice if silver's checkpoint was lost.
@@ -213,10 +215,10 @@ def _behind(message: quarantine.BlockingMessage) -> str:
     return f"(topic = {literal(message.topic)} AND partition = {message.partition} AND offset >= {message.offset})"
 
 
-def _decoded_through(since: int, landed: dict[int, _Batch], progress: list[_Progress]) -> tuple[int, str | None]:
+def _decoded_through(after: int, landed: dict[int, _Batch], progress: list[_Progress]) -> tuple[int, str | None]:
     """Returns the last batch up to which silver has every message, and what is missing in the next one."""
-    last = since
-    for batch in sorted(batch for batch in landed if batch > since):
+    last = after
+    for batch in sorted(batch for batch in landed if batch > after):
         expected = sum(landed[batch].messages.values())
         decoded = sum(entry.decoded for entry in progress if entry.batch == batch)
         if decoded != expected:
@@ -254,7 +256,7 @@ def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int)
 def _without_retired(
     lake: Reader,
     feed: str,
-    since: Published,
+    before: Published,
     watermarks: Watermarks,
     blocking: list[quarantine.BlockingMessage],
     matches: Matches,
@@ -264,12 +266,12 @@ def _without_retired(
     one, counts with the watermark that is confirmed by the others: it may never get its own. A retired topic with a
     message that may have been anything is waited for: it may have been a row from before the RENAME."""
     highest, confirmed = watermarks.highest, watermarks.confirmed
-    behind = {topic for (topic, _), tso in highest.items() if tso <= since.tso}
+    behind = {topic for (topic, _), tso in highest.items() if tso <= before.tso}
     ahead = {topic for topic, _ in highest} - behind
     if not (behind and ahead):
         return highest
     partitions = [partition for partition in highest if partition[0] in behind]
-    topics = retired_topics(lake, feed, since, partitions, watermarks, matches)
+    topics = retired_topics(lake, feed, before, partitions, watermarks, matches)
     empty = topics.empty - {message.topic for message in blocking}
     retired = topics.retired - {message.topic for message in blocking if message.table is None}
     raised = {partition: max(tso, confirmed) if partition[0] in empty else tso for partition, tso in highest.items()}
@@ -289,7 +291,7 @@ def _blocking_watermark(
 
 def _waiting_on(
     highest: dict[TopicPartition, int],
-    since: int,
+    published_tso: int,
     has_changes: bool,
     blocked_by: quarantine.BlockingMessage | None,
     retired: Collection[str],
@@ -304,23 +306,24 @@ def _waiting_on(
             f"the message at {blocked_by.position} is in quarantine ({blocked_by.reason}) and may have "
             "been a watermark or DDL: `ticdc-lake quarantine list` shows it, `replay` and `dismiss` are the ways out"
         )
-    another_is_ahead = any(tso > since for tso in highest.values())
-    if since and not (another_is_ahead or has_changes):
+    another_is_ahead = any(tso > published_tso for tso in highest.values())
+    if published_tso and not (another_is_ahead or has_changes):
         return None
     topic, number = min(highest, key=lambda partition: highest[partition])
+    partition = f"partition {topic}/{number}"
     way_out = "check that the changefeed is running"
     if another_is_ahead:
         way_out += ". If it sends nothing there any more, name the partition or its topic in kafka.retired"
-    if since == 0:
-        return f"partition {topic}/{number} has sent no watermark yet; {way_out}"
-    return f"partition {topic}/{number} has sent no watermark newer than the published {with_time(since)}; {way_out}"
+    if published_tso == 0:
+        return f"{partition} has sent no watermark yet; {way_out}"
+    return f"{partition} has sent no watermark newer than the published {with_time(published_tso)}; {way_out}"
 
 
 def _quarantine_points(
-    lake: Reader, feed: str, since: int, blocking: Sequence[quarantine.BlockingMessage]
+    lake: Reader, feed: str, published_tso: int, blocking: Sequence[quarantine.BlockingMessage]
 ) -> dict[TableName, BlockingPoint]:
     """Returns for each table with a quarantined message the highest watermark before that message in its partition."""
-    watermarks = _watermarks_before(lake, feed, since, blocking)
+    watermarks = _watermarks_before(lake, feed, published_tso, blocking)
     found: dict[TableName, BlockingPoint] = {}
     for message in blocking:
         point = BlockingPoint(tso=watermarks[message.position], stop=quarantined(message))
@@ -330,10 +333,10 @@ def _quarantine_points(
 
 
 def _watermarks_before(
-    lake: Reader, feed: str, since: int, messages: Sequence[quarantine.BlockingMessage]
+    lake: Reader, feed: str, published_tso: int, messages: Sequence[quarantine.BlockingMessage]
 ) -> dict[str, int]:
-    """Returns by position the highest watermark, above ``since``, that its partition has before a message; UNSEEN
-    without one. One query whatever their number: of a new feed of Simple each table may have one."""
+    """Returns by position the highest watermark, above the published one, that its partition has before a message;
+    UNSEEN without one. One query whatever their number: of a new feed of Simple each table may have one."""
     if not messages:
         return {}
     places = ", ".join(f"({literal(each.topic)}, {each.partition}, {each.offset})" for each in messages)
@@ -346,7 +349,7 @@ def _watermarks_before(
                    max(commit_ts) OVER (PARTITION BY topic, partition ORDER BY offset, commit_ts NULLS FIRST) AS tso
             FROM (
                 SELECT topic, partition, offset, commit_ts FROM {events_table.full_name(lake, feed)}
-                WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {since} AND ({" OR ".join(partitions)})
+                WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {published_tso} AND ({" OR ".join(partitions)})
                 UNION ALL
                 SELECT topic, partition, offset, CAST(NULL AS BIGINT) AS commit_ts
                 FROM (VALUES {places}) AS messages (topic, partition, offset)) AS placed) AS running
