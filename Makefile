@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup jars demo test test-cluster test-connect test-dbr test-java21 test-long verify-test kill-test kill-ddl-test fuzz check dbx-check docs tour sql bench lock clean
+.PHONY: help setup jars demo test test-cluster test-connect test-dbr test-java21 test-long coverage verify-test kill-test kill-ddl-test fuzz check dbx-check docs tour sql bench lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -20,6 +20,8 @@ PROTOCOL ?=
 DBR_PYTHON ?= python3.12
 PURE := tests/codec tests/config tests/ddl tests/inspection tests/lake_pure tests/planning tests/workload
 STREAM ?= ticdc-types
+# For make coverage: with those of PURE that start no Spark
+ALONE := tests/test_definition.py tests/test_mysql_type.py tests/test_tso.py
 # For make test-long: the only file whose tests may go to both processes
 CAMPAIGNS := tests/lake/test_campaigns.py
 # For make dbx-check
@@ -49,8 +51,13 @@ test-long: jars ## Every test, then campaigns: every recorded stream through Spa
 	@failed=0; \
 	$(BIN)/python -m pytest -m 'not cluster' -n 2 --dist loadfile --no-loadscope-reorder --ignore $(CAMPAIGNS) $(ARGS) || failed=1; \
 	$(BIN)/python -m pytest -m long -n 2 --dist load $(CAMPAIGNS) $(ARGS) || failed=1; \
+	$(MAKE) --no-print-directory coverage ARGS= || failed=1; \
 	$(BIN)/python tests/codec/fuzz.py --seconds $(SECONDS) || failed=1; \
 	exit $$failed
+
+coverage: $(READY) ## Coverage of the codec library, schema and planning by the tests without Spark: 100 % of statements and branches
+	@$(BIN)/python -m coverage run -m pytest $(PURE) $(ALONE) --ignore tests/codec/test_debezium_undeclared_types.py $(ARGS)
+	@$(BIN)/python -m coverage report
 
 test-dbr: jars ## Pure tests and one stream with what Databricks Runtime 18 LTS has (Python 3.12), in .venv-dbr
 	@test -f .venv-dbr/ready || { $(DBR_PYTHON) -m venv .venv-dbr && \
@@ -124,7 +131,7 @@ lock: ## Resolve requirements.lock again (needs uv)
 	    --no-annotate --no-header --quiet --upgrade --extra local --extra dev -o requirements.lock pyproject.toml
 
 clean: ## Delete .venv, the demo's lake and caches inside the project (not the jars' cache folder)
-	rm -rf .venv .venv-connect .venv-dbr .venv-dbx .lake build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-connect .venv-dbr .venv-dbx .lake build dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # A .venv without pip is made again: Debian's python3 leaves one where python3-venv is missing, and `uv venv` makes one.
 # setuptools is installed first, also from the lock: pyspark comes as source, and to build it in isolation pip would download

@@ -236,7 +236,8 @@ def pair_of(message: object) -> tuple[bytes | None, bytes | None]:
             return None, message
         case Message(key=key, value=value):
             return key, value
-    return message
+        case _:
+            return message
 
 
 def _raise_failure(events: MessageEvents) -> MessageEvents:
@@ -246,7 +247,8 @@ def _raise_failure(events: MessageEvents) -> MessageEvents:
             raise DecodeError(
                 fault.reason, fault.detail, offset=fault.offset, database=fault.database, table=fault.table
             )
-    return events
+        case _:
+            return events
 
 
 def encode(events: Iterable[Event], protocol: str, options: Mapping[str, object] | None = None) -> list[Message]:

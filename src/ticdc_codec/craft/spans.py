@@ -168,6 +168,8 @@ def _read_body(walk: Walk, kind: int, groups: Sequence[int], terms: Sequence[str
             walk.number("DDL type", "uvarint, TiDB's number", int)
             length = walk.number("length of the query", "uvarint", int)
             walk.octets("query", length, "text", _text)
+        case _:  # a watermark has no body
+            pass
 
 
 def _read_group(walk: Walk, terms: Sequence[str]) -> None:

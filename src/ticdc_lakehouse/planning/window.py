@@ -11,7 +11,7 @@ from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
-from ticdc_lakehouse.schema.statement import AlterTable, NoChange, Statement
+from ticdc_lakehouse.schema.statement import AlterTable, NoChange, TableStatement
 
 NO_EARLIER_STATE = -1
 """TSO of a `BlockingPoint` where a published table has no state from before left to go back to."""
@@ -80,7 +80,7 @@ class DdlEvent:
     database: str | None
     table: str | None
     query: str
-    statements: tuple[Statement, ...]
+    statements: tuple[TableStatement, ...]
     """Its changes to tables; empty for a view or a comment."""
     defaults: Mapping[str, str] = field(default_factory=dict)
     """By column, the DEFAULTs after it that its message has (`ticdc_codec.event.Column.default`)."""
@@ -108,7 +108,8 @@ class Window:
     """By topic, the tables of which it delivered a row change or DDL."""
 
 
-def statements_of(query: str, database: str | None, table: str | None) -> tuple[Statement, ...]:
+def statements_of(query: str, database: str | None, table: str | None) -> tuple[TableStatement, ...]:
     """Returns the changes of a DDL to tables."""
     read = read_ddl(query, database, table)
-    return tuple(s for s in read if s != NoChange() and not (isinstance(s, AlterTable) and not s.actions))
+    changes = (statement for statement in read if not isinstance(statement, NoChange))
+    return tuple(each for each in changes if not (isinstance(each, AlterTable) and not each.actions))

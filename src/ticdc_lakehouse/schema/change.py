@@ -123,7 +123,8 @@ def _is_idle(table: Table, action: Action) -> bool:
             return any(_same(key.name, index) for key in table.keys or ())
         case DropKey(index=index, lenient=True):
             return all(not _same(key.name, index) for key in table.keys or ())
-    return False
+        case _:
+            return False
 
 
 def _named(table: Table, action: Action) -> Action:
@@ -366,7 +367,8 @@ def _name_taken(action: Action) -> str | None:
             return fold(new)
         case ModifyColumn(column=column, old=old) if not _same(old, column.name):
             return fold(column.name)
-    return None
+        case _:
+            return None
 
 
 def _name_left(action: Action) -> str | None:
@@ -377,7 +379,8 @@ def _name_left(action: Action) -> str | None:
             return fold(old)
         case ModifyColumn(column=column, old=old) if not _same(old, column.name):
             return fold(old)
-    return None
+        case _:
+            return None
 
 
 def _of_moved(action: Action, aside: dict[str, str]) -> Action:
@@ -386,4 +389,5 @@ def _of_moved(action: Action, aside: dict[str, str]) -> Action:
             return replace(action, name=aside.get(fold(name), name))
         case RenameColumn(old=old) | ModifyColumn(old=old):
             return replace(action, old=aside.get(fold(old), old))
-    return action
+        case _:
+            return action

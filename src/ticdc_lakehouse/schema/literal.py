@@ -94,7 +94,8 @@ def stored(literal: Literal, kind: MysqlType) -> str | None:
             return _padded(_bytes(literal), kind).hex()
         case Family.ENUM | Family.SET:
             return _named(literal, kind) if isinstance(literal, str) else _numbered(_integer(literal), kind)
-    raise ValueError(kind.text)
+        case _:
+            raise ValueError(kind.text)
 
 
 def zero(kind: MysqlType) -> str:

@@ -80,8 +80,9 @@ def _read_statement(tokens: Tokens, database: str | None, table: str | None) -> 
             return (_read_other(tokens, database, table),)
         case _ if not _changes_nothing(tokens):
             raise tokens.unreadable("a statement that is known")
-    tokens.skip_until()
-    return (NoChange(),)
+        case _:
+            tokens.skip_until()
+            return (NoChange(),)
 
 
 def _read_other(tokens: Tokens, database: str | None, table: str | None) -> Statement:
@@ -102,7 +103,8 @@ def _read_other(tokens: Tokens, database: str | None, table: str | None) -> Stat
             return _read_truncate(tokens, database)
         case "RECOVER" | "FLASHBACK", "TABLE":
             return _read_restore(tokens, database, table)
-    raise tokens.unreadable("a statement that is known")
+        case _:
+            raise tokens.unreadable("a statement that is known")
 
 
 def _changes_nothing(tokens: Tokens) -> bool:

@@ -83,7 +83,8 @@ def _says_nothing(tokens: Tokens) -> bool:
             return tokens.word(3) in _NO_TABLE
         case "CREATE", made:
             return made in _NO_TABLE
-    return False
+        case _:
+            return False
 
 
 def _add(tables: dict[TableName, Table], tokens: Tokens, database: str | None) -> None:

@@ -121,7 +121,7 @@ class Unread:
     reason: str
 
 
-Statement = (
+TableStatement = (
     DropDatabase
     | CreateTable
     | CreateTableLike
@@ -131,9 +131,10 @@ Statement = (
     | RestoreTable
     | AlterTable
     | ExchangePartition
-    | NoChange
     | Unread
 )
+"""A statement that changes tables, or may do so."""
+Statement = TableStatement | NoChange
 
 
 def names_of(statement: Statement) -> tuple[TableName, ...]:
