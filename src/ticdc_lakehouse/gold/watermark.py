@@ -310,13 +310,13 @@ def _waiting_on(
     if published_tso and not (another_is_ahead or has_changes):
         return None
     topic, number = min(highest, key=lambda partition: highest[partition])
-    partition = f"partition {topic}/{number}"
     way_out = "check that the changefeed is running"
     if another_is_ahead:
         way_out += ". If it sends nothing there any more, name the partition or its topic in kafka.retired"
     if published_tso == 0:
-        return f"{partition} has sent no watermark yet; {way_out}"
-    return f"{partition} has sent no watermark newer than the published {with_time(published_tso)}; {way_out}"
+        return f"partition {topic}/{number} has sent no watermark yet; {way_out}"
+    published = with_time(published_tso)
+    return f"partition {topic}/{number} has sent no watermark newer than the published {published}; {way_out}"
 
 
 def _quarantine_points(
