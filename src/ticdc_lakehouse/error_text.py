@@ -29,6 +29,11 @@ def root_cause(error: BaseException) -> str | None:
     return named[1] if named is not None else text
 
 
+def cause(error: BaseException) -> str:
+    """Returns what caused an error, on one line: as a report of Spark names it, else the error's own text."""
+    return reported_cause(error) or first_line(error)
+
+
 def reported_cause(error: BaseException) -> str | None:
     """Returns name and text of the last error that a report of Spark names, often far below its first line: of several
     the one which caused the others. None if an error reports no traceback."""

@@ -23,7 +23,7 @@ from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.error_text import first_line, reported_cause
+from ticdc_lakehouse.error_text import cause
 from ticdc_lakehouse.gold.maintenance import Maintained, last_maintained
 from ticdc_lakehouse.gold.views import refresh_session
 from ticdc_lakehouse.log import configure_unless_done
@@ -266,10 +266,10 @@ def event_text(done: LoopEvent) -> str:
     match done:
         case FailedRound():
             next_try = f"next try in {done.next_try_seconds:.0f} s"
-            return f"{done.feed} round {done.number}: FAILED, {next_try}: {_cause(done.error)}"
+            return f"{done.feed} round {done.number}: FAILED, {next_try}: {cause(done.error)}"
         case FailedMaintenance():
             next_try = f"next try at {done.next_try:%Y-%m-%d %H:%M} UTC"
-            return f"{done.feed} maintenance: FAILED, {next_try}: {_cause(done.error)}"
+            return f"{done.feed} maintenance: FAILED, {next_try}: {cause(done.error)}"
         case Maintained():
             return str(done)
         case Round():
@@ -296,7 +296,3 @@ def _age(seconds: float) -> str:
 
 def _and_more(names: Sequence[str]) -> str:
     return f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-
-
-def _cause(error: Exception) -> str:
-    return reported_cause(error) or first_line(error)

@@ -16,11 +16,12 @@ import pytest
 from changefeed import as_on_databricks
 from every_type import COLUMNS, DECLARED, VALUES, sql_value
 from published_lake import published_lake
-from pyspark import cloudpickle
+from pyspark import TaskContext, cloudpickle
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold.live_commits import Commits, restore
 from ticdc_lakehouse.gold.overrides import OverrideAction, override
 from ticdc_lakehouse.gold.state import commit_window, published
@@ -81,6 +82,16 @@ class Snapshots:
 
     def connect(self) -> Any:
         return mariadb.connect(self.port, self.user)
+
+
+@dataclass(frozen=True)
+class OnlyDriver(Snapshots):
+    """A TiDB that answers the driver, and no worker."""
+
+    def connect(self) -> Any:
+        if TaskContext.get() is not None:
+            raise ConfigError("TiDB does not answer")
+        return super().connect()
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +268,32 @@ def test_a_table_that_cannot_be_read_fails_alone(verification: Verification) -> 
     said = verification_text(last_verification(verification.lake, CONFIG.feed))
     assert said.endswith("tables 1 different, 1 failed")
     assert found["typed"].detail in {row["detail"] for row in verification.rows(Layer.OPS, "verifications")}
+
+
+@pytest.mark.long
+def test_a_damaged_table_fails_alone_and_a_tidb_that_goes_away_repairs_nothing(verification: Verification) -> None:
+    """Spark reports both: a missing file, and the error of a worker that reads rows again."""
+    typed, named = (verification.state.tables["shop", table].lake_name for table in ("typed", "named"))
+    assert isinstance(verification.lake, FolderLake)
+    files = [*(verification.lake.root / Layer.LIVE / typed).glob("[!_]*/*.parquet")]
+    assert files
+    verification.execute("UPDATE shop.named SET v = 'other' WHERE n = 'Name 3'")
+    for file in files:
+        file.rename(file.with_suffix(".away"))
+    try:
+        chosen = VerifySettings(chunk_rows=8, repair=True)
+        verified = verify(verification.lake, CONFIG, OnlyDriver(verification.port), chosen)  # type: ignore[arg-type]
+    finally:
+        for file in files:
+            file.with_suffix(".away").rename(file)
+    results = {table.name.table: table for table in verified.tables}
+    assert results["typed"].result is Result.FAILED
+    assert any(file.name in (results["typed"].detail or "") for file in files)
+    assert (results["named"].result, results["named"].different_rows) == (Result.DIFFERENT, 1)
+    assert results["named"].detail == "not repaired: ConfigError: TiDB does not answer"
+    recorded = {row["detail"] for row in verification.rows(Layer.OPS, "verifications")}
+    assert {result.detail for result in results.values()} <= recorded
+    assert {row["v"] for row in verification.rows(Layer.LIVE, named)}.isdisjoint({"other"})
 
 
 def test_what_cannot_be_repaired_is_still_reported(verification: Verification, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from ticdc_codec.errors import ApplyError, ConfigError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.error_text import cause
 from ticdc_lakehouse.gold.live_table import id_of
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.log import log
@@ -35,6 +39,8 @@ from ticdc_lakehouse.tidb.session import SnapshotAt, SnapshotReader
 
 MOST_DIFFERENCES = 1_000
 """Differences of a table that are written down."""
+_FAILURES = (LakehouseError, PySparkException, Py4JError)
+"""Failures of one table: TiDB's, and Spark's where it cannot read the live table, or a worker of it TiDB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +75,8 @@ def verify(lake: Lake, config: GoldConfig, snapshot_at: SnapshotAt, settings: Ve
         try:
             with closing(source):
                 result, work = _verify_table(lake, config, source, before, name, settings)
-        except (ConfigError, ApplyError) as error:
-            work, result = None, _result(name, state, Result.FAILED, str(error))
+        except _FAILURES as error:
+            work, result = None, _result(name, state, Result.FAILED, _text(error))
         tables.append(result)
         if work is not None:
             repairs.append(work)
@@ -94,10 +100,14 @@ def _repaired(
     try:
         repair(lake, config, before, snapshot_at, repairs)
         done = {r.name: (Result.REPAIRED, f"{r.rows} rows read again") for r in repairs}
-    except (ConfigError, ApplyError) as error:
-        done = {r.name: (Result.DIFFERENT, f"not repaired: {error}") for r in repairs}
+    except _FAILURES as error:
+        done = {r.name: (Result.DIFFERENT, f"not repaired: {_text(error)}") for r in repairs}
     outcomes = ((table, done.get(table.name, (table.result, table.detail))) for table in tables)
     return [replace(table, result=result, detail=detail) for table, (result, detail) in outcomes]
+
+
+def _text(error: Exception) -> str:
+    return str(error) if isinstance(error, LakehouseError) else cause(error)
 
 
 def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
