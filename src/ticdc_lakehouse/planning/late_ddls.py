@@ -33,7 +33,7 @@ from ticdc_lakehouse.schema.statement import (
 
 _FOLLOWED = (AlterTable, TruncateTable, DropTables, DropDatabase)
 """Statements that can be followed later, in a table that has rows from after them: those rows are merged again. Others
-exchange rows or names with tables that have gone on."""
+exchange rows or names with tables that have continued."""
 
 
 HadName = Callable[[TableName, int], Set[str]]

@@ -43,7 +43,7 @@ def oldest_commit(before: Published, days: int) -> NeededCommit:
     that age can be loaded. So are the changes that a blocked table has not applied. A dropped table that gold keeps
     needs none.
     """
-    blocked = {name: state.applied_tso for name, state in before.tables.items() if _goes_on(before, name)}
+    blocked = {name: state.applied_tso for name, state in before.tables.items() if _has_changes_to_take(before, name)}
     needs = [NeededCommit(tso=_days_before(before.tso, days), what=within_days(days))]
     needs += [NeededCommit(tso=tso, what=f"table {name}, blocked at {with_time(tso)}") for name, tso in blocked.items()]
     return min(needs, key=lambda need: need.tso)
@@ -59,7 +59,7 @@ def within_days(days: int) -> str:
     return f"retention_days: {days} days before the watermark"
 
 
-def _goes_on(before: Published, name: TableName) -> bool:
+def _has_changes_to_take(before: Published, name: TableName) -> bool:
     """True if a table is behind the watermark and has changes to take from there."""
     state = before.tables[name]
     return state.applied_tso < before.tso and not state.dropped

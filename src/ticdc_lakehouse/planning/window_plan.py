@@ -1,6 +1,6 @@
 """The plan of a window: what it does to each table, decided before anything is written.
 
-The DDLs are applied in commit order (`window_planner`). The plan of an affected table merges its rows
+The DDLs are planned in commit order (`ddl_planner`). The plan of an affected table merges its rows
 up to the DDL's commit_ts, applies the DDL, then merges later rows. The plan of a table without DDL has one step.
 """
 
@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from ticdc_lakehouse.planning.connected import connected
+from ticdc_lakehouse.planning.ddl_planner import plan_ddl
 from ticdc_lakehouse.planning.plan_builder import PlannedDefinition, TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, TableState
@@ -19,7 +20,6 @@ from ticdc_lakehouse.planning.rename_order import in_execution_order
 from ticdc_lakehouse.planning.steps import ExchangeRows, Step
 from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.planning.window import DdlEvent
-from ticdc_lakehouse.planning.window_planner import apply_ddl
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.schema.names import TableName
 
@@ -81,7 +81,7 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
         ordered = in_execution_order(_without_repeats(ddls), known, inputs.naming)
         for ddl in ordered:
             for statement in ddl.statements:
-                apply_ddl(tables, ddl, statement)
+                plan_ddl(tables, ddl, statement)
         tables.record_renames(ordered)
     tables.infer_tables(inputs.tso)
     tables.finish()

@@ -13,9 +13,9 @@ from ticdc_lakehouse.planning.blocking import (
     of_wrong_table,
     unsupported,
 )
+from ticdc_lakehouse.planning.builder_index import BuilderIndex
 from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS, definition_from_wire
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
-from ticdc_lakehouse.planning.plan_builders import PlanBuilders
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin
 from ticdc_lakehouse.planning.published_tables import published_builder
@@ -42,7 +42,7 @@ class WindowTables:
 
     def __init__(self, inputs: PlanningInput) -> None:
         self.inputs = inputs
-        self.builders = PlanBuilders()
+        self.builders = BuilderIndex()
         for name, state in inputs.before.tables.items():
             if inputs.config.matches(*name):  # else it goes (`left_out`), as by a RENAME to such a name
                 self.builders.add(published_builder(inputs, name, state))

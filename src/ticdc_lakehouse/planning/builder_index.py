@@ -8,7 +8,7 @@ from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.schema.names import TableName, fold
 
 
-class PlanBuilders:
+class BuilderIndex:
     """The builders in insertion order, with indexes by name and by database."""
 
     def __init__(self) -> None:

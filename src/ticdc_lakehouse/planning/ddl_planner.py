@@ -61,7 +61,7 @@ _RENAMED_WHILE_BLOCKED = (
 _OTHER_SCHEMA = "gold.schema gives the new name another schema, and no catalog moves a table: it starts without rows"
 
 
-def apply_ddl(tables: WindowTables, ddl: DdlEvent, statement: TableStatement) -> None:
+def plan_ddl(tables: WindowTables, ddl: DdlEvent, statement: TableStatement) -> None:
     """Updates the plans of all tables that the statement affects."""
     match statement:
         case CreateTable(table=table):
