@@ -23,6 +23,7 @@ from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, exchange_ste
 from ticdc_lakehouse.planning.recovery import end_table, last_recoverable, recoverable_of, unknown_table
 from ticdc_lakehouse.planning.segments import has_only_tombstones, merge_until
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.tables_of_rows import keeps_name
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.policy import OnDrop
@@ -237,7 +238,7 @@ def _rename(tables: WindowTables, ddl: DdlEvent, statement: RenameTables) -> Non
 def _rename_unqualified(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableName) -> None:
     """Renames the table of this name in any database. Blocks all of them if there are several. Those that rows show to
     keep the name are none of them."""
-    candidates = [name for name in _candidates(tables, ddl, old, new) if not tables.keeps_name(name, ddl)]
+    candidates = [name for name in _candidates(tables, ddl, old, new) if not keeps_name(tables, name, ddl)]
     if not candidates:
         _rename_unknown(tables, ddl, old, new)
         return

@@ -19,6 +19,7 @@ from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.rename_order import in_execution_order
 from ticdc_lakehouse.planning.steps import ExchangeRows, Step
 from ticdc_lakehouse.planning.stop_reason import StopReason
+from ticdc_lakehouse.planning.tables_of_rows import TablesOfRows
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.schema.names import TableName
@@ -75,15 +76,17 @@ def _exchanging(plan: TablePlan) -> set[str]:
 def plan_tables(inputs: PlanningInput) -> WindowPlan:
     """Returns the plan of the window. Raises ConfigError if a table would have another one's name in the lake."""
     tables = WindowTables(inputs)
+    rows = TablesOfRows(tables)
+    rows.block_late()
     for commit_ts, ddls in groupby(inputs.window.ddls, key=attrgetter("commit_ts")):
-        tables.infer_tables(commit_ts)
+        rows.infer_tables(commit_ts)
         known = (*tables.builders, *tables.recoverable)
         ordered = in_execution_order(_without_repeats(ddls), known, inputs.naming)
         for ddl in ordered:
             for statement in ddl.statements:
                 plan_ddl(tables, ddl, statement)
         tables.record_renames(ordered)
-    tables.infer_tables(inputs.tso)
+    rows.infer_tables(inputs.tso)
     tables.finish()
     plans = [_plan(inputs, each) for each in tables.builders]
     inputs.naming.check_distinct((plan.name, plan.lake_name) for plan in plans)  # those of the window are the last

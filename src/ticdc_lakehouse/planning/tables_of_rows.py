@@ -1,0 +1,199 @@
+"""Which tables the rows of a window are of: it adds those that are inferred from the wire, and blocks those that lack
+rows, which arrived late or under a name that they had before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from ticdc_lakehouse.planning.barriers import names_after, unapplied_after
+from ticdc_lakehouse.planning.blocking import of_wrong_table
+from ticdc_lakehouse.planning.compatibility import definition_from_wire
+from ticdc_lakehouse.planning.published_state import Origin
+from ticdc_lakehouse.planning.recovery import last_recoverable, recoverable_of, restored
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
+from ticdc_lakehouse.planning.window_tables import WindowTables
+from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.statement import RenameTables, may_give_name, unqualified_name
+
+
+class TablesOfRows:
+    """Finds the tables of a window's rows among the window's tables."""
+
+    def __init__(self, tables: WindowTables) -> None:
+        self._tables = tables
+        self._inputs = inputs = tables.inputs
+        self._from_files = {table.name: table for table in inputs.config.tables}
+        self._read_again = [*unapplied_after(inputs.window.ddls, inputs.before, in_any_order=inputs.eventual)]
+        firsts = {(group.first, name) for name, groups in inputs.window.rows.items() for group in groups}
+        self._first_rows = sorted(firsts, reverse=True)
+
+    def block_late(self) -> None:
+        """Blocks the tables that lack rows or DDLs which arrived late."""
+        for name, point in sorted(self._inputs.late_points.items()):
+            self._block_late(name, point)
+
+    def _block_late(self, name: TableName, point: BlockingPoint) -> None:
+        """Blocks the table of late rows where it has another name since, or adds one that gold never had. (One that has
+        the name is blocked: `published_builder`. One that is gone does not need them. One that is blocked before them
+        takes them.)"""
+        of_rows = point.stop.kind is StopKind.LATE_ROWS
+        if of_rows and not self._includes(name, point.tso + 1):
+            self._block_former(name, point.tso + 1, self._inputs.before.tso)
+        if name in self._inputs.before.tables or (of_rows and self._had_name(name, point.tso)):
+            return
+        builder = self._tables.begin(name, None, point.tso, Origin.DDL)
+        if builder is not None:
+            builder.block(point.stop)
+
+    def infer_tables(self, through: int) -> None:
+        """Adds builders for tables that are inferred from the wire: their first rows are at or below ``through``."""
+        while self._first_rows and self._first_rows[-1][0] <= through:
+            first, name = self._first_rows.pop()
+            if self._includes(name, first) or self._is_of_former_name(name, first):
+                continue
+            if not self._inputs.config.matches(*name):
+                continue  # no name in the history matters
+            self._end_kept(name, first)
+            has_builder = self._tables.builders.named(name) is not None
+            if has_builder or self._block_wrongly_renamed(name, first) or self._block_restored(name):
+                continue
+            after = self._tables.renamed_unknown.get(name, first - 1 if self._is_reused(name, first) else 0)
+            # A file may describe the table that had the name before.
+            from_file = None if after else self._from_files.get(name)
+            groups = [group for group in self._inputs.window.rows[name] if group.first >= first]
+            only_deletes = not any(group.whole for group in groups if group.first <= through)  # up to the next DDL
+            table = from_file or definition_from_wire(name, () if only_deletes else groups)
+            origin, begins_at = (Origin.WIRE, first) if from_file is None else (Origin.FILE, 0)
+            self._tables.begin(name, table, begins_at, origin, after=after)
+
+    def _is_reused(self, name: TableName, first: int) -> bool:
+        """True if rows of this name up to a first one are of another table, which had the name before. (In eventual
+        mode earlier rows of this one may arrive later.)"""
+        earlier = any(group.first < first for group in self._inputs.window.rows[name])
+        return not self._inputs.eventual and (earlier or bool(self._inputs.naming.ids_named(name)))
+
+    def _end_kept(self, name: TableName, first: int) -> None:
+        """Ends a dropped table that gold keeps (``on_drop: keep``) where rows of its name arrive after the DROP: they
+        are not rows of the table that gold shows. In eventual mode rows may be in any order."""
+        kept = self._tables.builders.named(name)
+        if not self._inputs.eventual and kept is not None and kept.dropped_before(first):
+            kept.stop = None
+            self._tables.builders.remove(kept)
+            self._tables.keep_recoverable(kept)
+
+    def _block_wrongly_renamed(self, name: TableName, first: int) -> bool:
+        """Blocks the last table that left this name, and adds one that is blocked for its rows from ``first`` on, if
+        the RENAME does not name the database and no later DDL gives the name to another table: TiDB renamed a table of
+        another database. False if rows may have this name. In mode eventual the DDL may arrive later."""
+        left = self._inputs.naming.left_name(name, first) if not self._inputs.eventual else None
+        if left is None:
+            return False
+        renamed_at, stable_id = left
+        ddls = [
+            ddl for ddl in (*self._inputs.past_ddls, *self._inputs.window.ddls) if renamed_at <= ddl.commit_ts < first
+        ]
+        unqualified = (ddl for ddl in ddls if ddl.commit_ts == renamed_at and _may_rename(ddl, name))
+        ddl = next(unqualified, None)
+        if ddl is None or _may_be_given(name, (each for each in ddls if each.commit_ts > renamed_at)):
+            return False
+        stop = of_wrong_table(ddl, name)
+        for builder in self._tables.builders:
+            if builder.definition is not None and builder.definition.stable_id == stable_id:
+                builder.stop = stop if builder.dropped_at is None else builder.stop
+        self._make_unknown({stable_id})
+        added = self._tables.begin(name, None, first - 1, Origin.DDL)
+        assert added is not None, "the feed's filter includes it"
+        added.block(stop)
+        return True
+
+    def _block_restored(self, name: TableName) -> bool:
+        """Adds a table whose rows continue after its DROP, although no statement created it again, and blocks it for
+        good: the rows that it has from before are not known. False if TiDB did not drop a table of this name."""
+        dropped = last_recoverable(recoverable_of(self._tables.recoverable, name))
+        if dropped is None or dropped.dropped_at is None:
+            return False
+        builder = self._tables.begin(name, None, dropped.dropped_at, Origin.DDL)
+        assert builder is not None, "the feed's filter includes it"
+        builder.block(restored(dropped.dropped_at))
+        return True
+
+    def _is_of_former_name(self, name: TableName, first: int) -> bool:
+        """True if rows at or below the watermark belong to a table that had this name before. They are read again for
+        a blocked table that had or got this name, too: whatever table they are of has them, or is gone. A renamed
+        table lacks rows that arrived late and is blocked; a dropped one does not need them."""
+        if first > self._inputs.before.tso:
+            return False
+        groups = [group for group in self._inputs.window.rows[name] if group.first <= first]
+        if not self._inputs.eventual and not any(group.replayed for group in groups):
+            return True
+        of_first = [group for group in groups if group.first == first]
+        is_new = any(group.replayed for group in of_first)
+        if is_new or not any(each == name and first > after for each, after in self._read_again):
+            self._block_former(name, first, max(group.last for group in of_first))
+        return self._had_name(name, first - 1)
+
+    def _includes(self, name: TableName, commit_ts: int) -> bool:
+        """True if a table that has this name includes its rows at a commit_ts. One whose columns and rows are unknown
+        may have got the name later."""
+        known = (
+            b for b in self._tables.builders.all_named(name) if b.definition is not None or b.awaits_rows is not None
+        )
+        return any(builder.named_at < commit_ts <= builder.complete_through for builder in known)
+
+    def _had_name(self, name: TableName, tso: int) -> bool:
+        """True if a published table had this name, or may have had it after ``tso``, where it is blocked."""
+        published = bool(self._inputs.naming.ids_named(name))
+        return published or name in names_after(tso, self._inputs.window.ddls, self._inputs.before)
+
+    def _block_former(self, name: TableName, first: int, last: int) -> None:
+        """Blocks the tables that had this name at these commit_ts, if they are still there: rows of them arrived late.
+        One that lags behind may still have the name, and takes them, as does the one that has it now; one that was
+        dropped cannot come back without them."""
+        ids = self._inputs.naming.ids_named_between(name, first, last)
+        for builder in self._tables.builders:
+            takes = builder.name == name and builder.named_at < last
+            had_name = builder.definition is not None and builder.definition.stable_id in ids
+            if (had_name or builder.awaited_rows_at(first)) and not takes:
+                builder.stop = _lacks_rows(builder.stop, name)
+        self._make_unknown(ids)
+
+    def _make_unknown(self, ids: Set[str]) -> None:
+        """Takes the rows from the recoverable tables with these stable ids."""
+        self._tables.forget_rows_of(lambda each: each.definition is not None and each.definition.stable_id in ids)
+
+
+def keeps_name(tables: WindowTables, name: TableName, ddl: DdlEvent) -> bool:
+    """True if rows show that a table kept its name at a RENAME that may be of another one: they follow it, and no
+    DDL in between gives the name to a table. In mode eventual such a DDL may arrive later."""
+    rows = tables.inputs.window.rows.get(name, ()) if not tables.inputs.eventual else ()
+    first = min((group.first for group in rows if group.first > ddl.commit_ts), default=None)
+    if first is None or recoverable_of(tables.recoverable, name):
+        return False
+    since = (d for d in tables.inputs.window.ddls if ddl.commit_ts <= d.commit_ts < first)
+    return not _may_be_given(name, since)
+
+
+def _may_rename(ddl: DdlEvent, name: TableName) -> bool:
+    """True if a DDL renames a table of this name in a database that the text does not name."""
+    renames = (statement for statement in ddl.statements if isinstance(statement, RenameTables))
+    unqualified = filter(None, map(unqualified_name, renames))
+    return any(fold(each.table) == fold(name.table) for each in unqualified)
+
+
+def _may_be_given(name: TableName, ddls: Iterable[DdlEvent]) -> bool:
+    """True if one of the DDLs gives this name to a table, or may do so."""
+    return any(may_give_name(statement, name) for ddl in ddls for statement in ddl.statements)
+
+
+def _lacks_rows(stop: StopReason | None, name: TableName) -> StopReason:
+    """Returns the reason of a table that lacks rows which no later window reads; its present one if only an export, or
+    the table's end, removes that."""
+    if stop is not None and (
+        stop.kind in (StopKind.DROPPED, StopKind.LATE_ROWS) or (stop.of_ddl and not stop.can_skip)
+    ):
+        return stop
+    blocked = "" if stop is None else f" while it was blocked ({stop.cause})"
+    detail = f"rows arrived late under the name that it had before, {name}{blocked}"
+    ways_out = (WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT)
+    return StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=ways_out, needs_override=True)
