@@ -3,9 +3,9 @@
 TiCDC sends a RENAME TABLE of several tables as one DDL for each, all of one commit_ts, and each to the topic of its old
 name (wire.md 2.4 and 8.6): from one topic they arrive in TiDB's order, from several in no fixed order. In TiDB's order
 each finds a table of its old name and its new name free. A swap through a third name has one such order. Where there
-are several that leave a name to different tables, the renames are `Unread`, which blocks the tables. So they are if that
-depends on whether TiDB has a table that gold does not have: of ``RENAME TABLE t TO old, new TO t`` gold may have `new`
-alone, which is `t` afterwards, and would be `old` in the other order.
+are several that leave a name to different tables, the renames are `Unread`, which blocks the tables. So they are if
+that depends on whether TiDB has a table that gold does not have: of ``RENAME TABLE t TO old, new TO t`` gold may have
+`new` alone, which is `t` afterwards, and would be `old` in the other order.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ def _name_before(builder: TablePlanBuilder, commit_ts: int, naming: Naming) -> T
     if builder.dropped_before(commit_ts):
         return None
     if builder.definition is None:
-        named = builder.stop is not None and builder.stop.kind is StopKind.UNSUPPORTED_DDL  # perhaps by an unread DDL
-        return None if named or builder.named_at >= commit_ts else builder.name
+        by_unread = builder.stop is not None and builder.stop.kind is StopKind.UNSUPPORTED_DDL  # which only names it
+        is_doubtful = by_unread or builder.dropped_at is not None or builder.named_at >= commit_ts
+        return None if is_doubtful else builder.name
     if builder.named_at < commit_ts:
         return builder.name
     return naming.name_before(builder.definition.stable_id, commit_ts)
