@@ -39,6 +39,10 @@ class HeldTable:
     lowered: bool = False
     """Whether its rows come with the database in lower case, as after a RENAME."""
     columns_made: int = 2
+    unread: frozenset[int] = frozenset()
+    """commit_ts of the DDLs of it that nobody can read."""
+    former: tuple[int, ...] = ()
+    """The numbers that it had before a TRUNCATE."""
 
     @property
     def key(self) -> str:
@@ -62,7 +66,11 @@ class HeldTable:
         self.columns = columns
 
     def emptied(self, number: int) -> HeldTable:
-        return replace(self, number=number, rows={}, columns=[*self.columns], unknown=False, lowered=False)
+        """The table after a TRUNCATE, or another one that is made like it."""
+        return replace(
+            self, number=number, rows={}, columns=[*self.columns], unknown=False, lowered=False, unread=frozenset(),
+            former=(*self.former, self.number),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

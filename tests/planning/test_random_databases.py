@@ -97,17 +97,21 @@ def windows(script: DatabaseScript) -> Iterator[tuple[int, list[DdlEvent], bool]
         yield end, ddls, arrived == len(last)
 
 
+def config_of(script: DatabaseScript) -> GoldConfig:
+    return GoldConfig(
+        feed="f", time_zone="UTC", matches=lambda _, table: fold(table) != script.hidden,
+        policy=lambda _, table: Policy(on_drop=OnDrop.KEEP if fold(table) == fold(script.kept) else OnDrop.DROP),
+    )  # fmt: skip
+
+
 def assert_windows(seed: int, *, idle: bool) -> None:
     random = Random(seed)
     lowers, topics = random.random() < 0.5, 1 if idle else random.choice((1, 3))
     hidden, kept = random.choice(("", "ς")), random.choice(("", "B"))
     script = DatabaseScript(random, idle=idle, lowers=lowers, topics=topics, hidden=hidden, kept=kept)
+    script.repeats = random.random() < 0.3  # DDLs in two texts
     script.play(random.choice((15, 40)))
-    config = GoldConfig(
-        feed="f", time_zone="UTC", matches=lambda _, table: fold(table) != fold(hidden),
-        policy=lambda _, table: Policy(on_drop=OnDrop.KEEP if fold(table) == fold(kept) else OnDrop.DROP),
-    )  # fmt: skip
-    planner = DatabasePlanner(script, config)
+    planner = DatabasePlanner(script, config_of(script))
     for end, ddls, whole in windows(script):
         planner.play(end, ddls)
         differences = [*planner.differences_from(script.at(end), script.kept_at(end))] if whole else []
