@@ -13,7 +13,7 @@ from ticdc_lakehouse.planning.barriers import barriers, lagging_names
 from ticdc_lakehouse.planning.naming import NameInUse, Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup, Window, statements_of
+from ticdc_lakehouse.planning.window import BatchRange, BlockingPoint, DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -35,6 +35,9 @@ class Planner:
     ddls: list[DdlEvent] = field(default_factory=list)
     fresh: list[RowChange] = field(default_factory=list)
     """Rows that were replayed from quarantine since the last window."""
+    quarantine_points: dict[TableName, BlockingPoint] = field(default_factory=dict)
+    skipped: frozenset[tuple[str, int]] = frozenset()
+    """DDLs that an override skips, as in `PlanningInput`."""
 
     def __post_init__(self) -> None:
         events = [event for _, event in decoded_messages(self.stream)]
@@ -73,7 +76,8 @@ class Planner:
             before=self.before,
             definitions=self.definitions,
             window=self._window(tso),
-            quarantine_points={},
+            quarantine_points=self.quarantine_points,
+            skipped=self.skipped,
             tso=tso,
             naming=Naming(feed="f", taken=TakenNames(names=tuple(self.taken))),
             batches=BatchRange(after=None, through=0) if eventual else None,

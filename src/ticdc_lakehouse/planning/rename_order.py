@@ -56,22 +56,29 @@ def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder],
     # A name that renames of unknown order may give has a builder that waits since: no table has it before them.
     builders = [builder for builder in tables if not any(_waits_since(builder, ddl) for ddl in ddls)]
     names = {_name_before(builder, ddls[0].commit_ts, naming) for builder in builders} - {None}
+    doubtful = {builder.name for builder in builders if _may_not_exist(builder)} - names
     related = connected(renames, lambda rename: rename.names)
-    return [ddl for each in related for ddl in _ordered(each, names)]
+    return [ddl for each in related for ddl in _ordered(each, names, doubtful)]
 
 
 def _name_before(builder: TablePlanBuilder, commit_ts: int, naming: Naming) -> TableName | None:
     """Returns the name that a table had before the renames of a commit_ts; None if it was not there, or may not have
     been. A window before may have done some of them, or all, and later ones: they are read again for a table that is
     below the watermark."""
-    if builder.dropped_before(commit_ts):
+    if builder.dropped_before(commit_ts) or _may_not_exist(builder):
         return None
     if builder.definition is None:
-        named = builder.stop is not None and builder.stop.kind is StopKind.UNSUPPORTED_DDL  # perhaps by an unread DDL
-        return None if named or builder.named_at >= commit_ts else builder.name
+        is_later = builder.dropped_at is not None or builder.named_at >= commit_ts
+        return None if is_later else builder.name
     if builder.named_at < commit_ts:
         return builder.name
     return naming.name_before(builder.definition.stable_id, commit_ts)
+
+
+def _may_not_exist(builder: TablePlanBuilder) -> bool:
+    """True if gold knows of a table only that a DDL names it which it cannot follow."""
+    is_named = builder.stop is not None and builder.stop.kind is StopKind.UNSUPPORTED_DDL
+    return builder.definition is None and is_named and builder.dropped_at is None
 
 
 def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
@@ -81,9 +88,10 @@ def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
     return waits and builder.has_recorded(ddl)
 
 
-def _ordered(renames: Sequence[_Rename], names: Set[TableName | None]) -> list[DdlEvent]:
-    """Returns the renames in TiDB's order, given the names that gold's tables have before: as `Unread` if orders with
-    different results for these tables are possible, in order of arrival if no order is."""
+def _ordered(renames: Sequence[_Rename], names: Set[TableName | None], doubtful: Set[TableName]) -> list[DdlEvent]:
+    """Returns the renames in TiDB's order, given the ``names`` that gold's tables have before, and those that they may
+    have: as `Unread` if orders with different results for these tables are possible, in order of arrival if no order
+    is."""
     before = frozenset((name, name) for rename in renames for name in rename.names if name in names)
     begin = _State(left=tuple(range(len(renames))), tables=before, settled=frozenset(name for name, _ in before))
     orders: dict[_State, tuple[int, ...]] = {begin: ()}
@@ -91,7 +99,8 @@ def _ordered(renames: Sequence[_Rename], names: Set[TableName | None]) -> list[D
         orders = {after: (*order, at) for state, order in orders.items() for at, after in _possible(renames, state)}
         if len(orders) > _MOST_STATES:
             break
-    results = {frozenset((name, former) for name, former in state.tables if former in names) for state in orders}
+    own = names | doubtful
+    results = {frozenset((name, former) for name, former in state.tables if former in own) for state in orders}
     if len(results) > 1 or len(orders) > _MOST_STATES:
         return [_unread(rename) for rename in renames]
     return [renames[at].ddl for at in next(iter(orders.values()), begin.left)]
