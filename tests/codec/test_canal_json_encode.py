@@ -66,7 +66,7 @@ def rows(draw: st.DrawFn) -> RowChange:
     )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(rows(), max_size=4))
 def test_what_is_encoded_decodes_to_the_same(events: list[RowChange]) -> None:
     """With the content-compatible types, and so with the changed columns alone in ``old``."""

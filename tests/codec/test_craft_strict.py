@@ -258,7 +258,7 @@ def _key(columns: list[Column], image: dict[str, str | None] | None) -> str | No
 
 
 # The machine may be slow; what is tested is not.
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(rows(), max_size=8))
 def test_what_is_encoded_decodes_again(events: list[RowChange]) -> None:
     messages = encode(events, sink_options("craft", {"max-batch-size": 3}))
@@ -266,7 +266,6 @@ def test_what_is_encoded_decodes_again(events: list[RowChange]) -> None:
     assert [event for _, event in decode(*(message.value for message in messages))] == events
 
 
-@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_floats_read_back_as_the_same_numbers(double: float, single: float) -> None:
     body = bytes.fromhex("01 02 04 01 05 04 00 00 10 10") + struct.pack("<dd", double, single)

@@ -55,7 +55,7 @@ def rows(draw: st.DrawFn) -> RowChange:
     )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(rows(), max_size=4, unique_by=lambda e: (e.database, e.table, e.schema_version)),
     st.sampled_from(["json", "avro"]),
