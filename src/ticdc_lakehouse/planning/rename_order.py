@@ -6,6 +6,10 @@ each finds a table of its old name and its new name free. A swap through a third
 are several that leave a name to different tables, the renames are `Unread`, which blocks the tables. So they are if
 that depends on whether TiDB has a table that gold does not have: of ``RENAME TABLE t TO old, new TO t`` gold may have
 `new` alone, which is `t` afterwards, and would be `old` in the other order.
+
+They are read again for a table that is below the watermark, and another one that was blocked and then dropped may have
+had one of the names: gold does not know its former names. A table that cannot be followed through them any more is
+**lost**: it is blocked, with the name that it has by now, to which an earlier window has followed it.
 """
 
 from __future__ import annotations
@@ -57,8 +61,13 @@ def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder],
     builders = [builder for builder in tables if not any(_waits_since(builder, ddl) for ddl in ddls)]
     names = {_name_before(builder, ddls[0].commit_ts, naming) for builder in builders} - {None}
     doubtful = {builder.name for builder in builders if _may_not_exist(builder)} - names
-    related = connected(renames, lambda rename: rename.names)
-    return [ddl for each in related for ddl in _ordered(each, names, doubtful)]
+    # A window may have ended among these renames: it may have done some of them to a table that nobody can follow.
+    lost = {builder.name for builder in builders if builder.is_lost and builder.named_until == ddls[0].commit_ts}
+    ordered: list[DdlEvent] = []
+    for each in connected(renames, lambda rename: rename.names):
+        is_clear = lost.isdisjoint(name for rename in each for name in rename.names)
+        ordered += _ordered(each, names, doubtful) if is_clear else map(_unread, each)
+    return ordered
 
 
 def _name_before(builder: TablePlanBuilder, commit_ts: int, naming: Naming) -> TableName | None:
@@ -66,6 +75,8 @@ def _name_before(builder: TablePlanBuilder, commit_ts: int, naming: Naming) -> T
     been. A window before may have done some of them, or all, and later ones: they are read again for a table that is
     below the watermark."""
     if builder.dropped_before(commit_ts) or _may_not_exist(builder):
+        return None
+    if builder.is_lost and commit_ts <= builder.named_until:
         return None
     if builder.definition is None:
         is_later = builder.dropped_at is not None or builder.named_at >= commit_ts
@@ -132,4 +143,5 @@ def _renamed(rename: _Rename, state: _State) -> dict[TableName, TableName] | Non
 
 
 def _unread(rename: _Rename) -> DdlEvent:
-    return replace(rename.ddl, statements=(Unread(names=rename.names, database=None, reason=_REASON),))
+    statement = Unread(names=rename.names, database=None, reason=_REASON, gives_names=True)
+    return replace(rename.ddl, statements=(statement,))

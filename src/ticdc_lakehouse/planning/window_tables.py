@@ -13,9 +13,9 @@ from ticdc_lakehouse.planning.blocking import (
 )
 from ticdc_lakehouse.planning.builder_index import BuilderIndex
 from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS
-from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
+from ticdc_lakehouse.planning.plan_builder import AppliedDdls, TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
-from ticdc_lakehouse.planning.published_state import Origin
+from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.published_tables import published_builder
 from ticdc_lakehouse.planning.recovery import (
     end_table,
@@ -152,6 +152,18 @@ class WindowTables:
             if builder is not None:
                 block_unless_ignored(self.inputs, ddl, builder, stop)
 
+    def block_lagging(self, ddl: DdlEvent, names: Sequence[TableName], stop: StopReason) -> None:
+        """Blocks the published tables of these names at renames that cannot be followed again: each has the name to
+        which an earlier window has followed it."""
+        before = self.inputs.before
+        for builder in [builder for name in dict.fromkeys(names) for builder in self.builders.all_named(name)]:
+            if builder.published_name is not None and not builder.includes(ddl):
+                merge_until(self.inputs, builder, ddl.commit_ts)
+                builder.block(stop)
+                self.builders.rename(builder, builder.published_name)
+                builder.named_until = before.tso
+                builder.applied_ddls = AppliedDdls(commit_ts=before.tso, queries=_last_ddls(before))
+
     def keep_recoverable(self, ended: TablePlanBuilder) -> None:
         """Keeps a dropped table as recoverable, once: windows apply the same DDL again while a table is blocked before
         it. Once that one has caught up, its rows are known. In eventual mode no table is recoverable, because its rows
@@ -190,6 +202,12 @@ class WindowTables:
         if builder in self.recoverable:
             self.recoverable.remove(builder)
             self._kept_recoverable.discard((builder.name, builder.dropped_at))
+
+
+def _last_ddls(before: Published) -> tuple[str, ...]:
+    """Returns the DDLs at exactly the watermark that published tables include."""
+    states = (state for state in before.tables.values() if state.applied_tso == before.tso)
+    return tuple(dict.fromkeys(query for state in states for query in state.ddls))
 
 
 def _as_sent(ddl: DdlEvent, name: TableName) -> TableName:
