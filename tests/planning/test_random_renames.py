@@ -174,6 +174,19 @@ def test_a_table_that_waits_before_renames_of_unknown_order_has_done_none() -> N
         assert all(isinstance(s, Unread) for each in ordered for s in each.statements)
 
 
+def test_renames_of_unknown_order_that_a_window_had_begun_stay_so() -> None:
+    """The first of them moved `a`, and the next window blocks it: it is still the same table to the window after."""
+    now = before()
+    ddls = [replace(ddl(20, f"RENAME TABLE d.{old} TO d.{new}"), topic=old) for old, new in ("ax", "ta", "xt")]
+    shown = []
+    for arrived in (1, 3, 3):
+        now = with_ddls(now, ddls[:arrived])
+        made = plan_tables(now).tables
+        shown.append({each.name.table: each.definition.stable_id for each in made if each.definition and each.stop})
+        now = after_window(now, 20)
+    assert shown == [{}, {"x": "a"}, {"x": "a"}]
+
+
 def builder(name: str, *queries: str) -> TablePlanBuilder:
     seen = AppliedDdls(commit_ts=20, queries=queries)
     return TablePlanBuilder(

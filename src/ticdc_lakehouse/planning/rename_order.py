@@ -93,10 +93,11 @@ def _may_not_exist(builder: TablePlanBuilder) -> bool:
 
 
 def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
-    """True if the rename made this builder, whose table is blocked before it."""
+    """True if the rename made this builder, whose table is blocked before it. (One with a definition was there: it may
+    have recorded others of the commit_ts, if a window ended among them.)"""
     stop = builder.stop
     waits = stop is not None and stop.of_ddl and stop.commit_ts == ddl.commit_ts
-    return waits and builder.has_recorded(ddl)
+    return waits and builder.definition is None and builder.has_recorded(ddl)
 
 
 def _ordered(renames: Sequence[_Rename], names: Set[TableName | None], doubtful: Set[TableName]) -> list[DdlEvent]:
