@@ -14,7 +14,7 @@ had one of the names: gold does not know its former names. A table that cannot b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ticdc_lakehouse.planning.connected import connected
@@ -50,9 +50,14 @@ class _State:
     """The names of which it is known whether a table has them. Any other may be of a table that gold does not have."""
 
 
-def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder], naming: Naming) -> list[DdlEvent]:
-    """Sorts DDLs of one commit_ts in TiDB's order, given the tables since, and the dropped ones. Only renames that
-    arrived through several topics need another order than that of arrival."""
+def in_execution_order(
+    ddls: list[DdlEvent],
+    tables: Iterable[TablePlanBuilder],
+    naming: Naming,
+    matches: Callable[[str, str], bool] = lambda _database, _table: True,
+) -> list[DdlEvent]:
+    """Sorts DDLs of one commit_ts in TiDB's order, given the tables since, and the dropped ones, and which names the
+    feed's filter includes. Only renames that arrived through several topics need another order than that of arrival."""
     renames = [_Rename(ddl, s.pairs) for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
     are_all = len(renames) == len(ddls) == sum(len(ddl.statements) for ddl in ddls)
     if len({ddl.topic for ddl in ddls}) < 2 or not are_all:
@@ -61,6 +66,8 @@ def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder],
     builders = [builder for builder in tables if not any(_waits_since(builder, ddl) for ddl in ddls)]
     names = {_name_before(builder, ddls[0].commit_ts, naming) for builder in builders} - {None}
     doubtful = {builder.name for builder in builders if _may_not_exist(builder)} - names
+    # A table that the filter leaves out gets into gold by a rename.
+    doubtful |= {name for rename in renames for name in rename.names if not matches(*name)}
     # A window may have ended among these renames: it may have done some of them to a table that nobody can follow.
     lost = {builder.name for builder in builders if builder.is_lost and builder.named_until == ddls[0].commit_ts}
     ordered: list[DdlEvent] = []
