@@ -1,4 +1,5 @@
-"""Renames that came through several topics, read again for a table that is below the watermark."""
+"""Renames that come through several topics, at the end of a window, and read again for a table that is below the
+watermark."""
 
 from __future__ import annotations
 
@@ -106,3 +107,22 @@ def test_its_name_does_not_tell_the_order_of_renames_before_it_had_it() -> None:
     made = planned(replace(now, before=replace(now.before, tables={F: now.before.tables[F], y: lagging})))
     assert made.keys() == {F, y}
     assert all(each.stop is not None for each in made.values())
+
+
+def test_a_rename_at_the_end_of_a_window_waits_for_that_of_the_table_in_its_way() -> None:
+    """Which of these arrive first, nobody knows: each topic has its own."""
+    pairs = renames(60, "a tmp 1", "b a 0", "tmp b 2")
+    for arrived in (pairs[1:2], pairs[2:], pairs[1:], pairs[:2], pairs[::2], pairs):
+        now = reads_again(*arrived, shown=A)
+        made = planned(now)
+        assert all(each.stop is None for each in made.values())
+        later = after_window(now, 70)
+        made = planned(replace(later, window=replace(later.window, ddls=pairs)))
+        assert {name: each.definition.stable_id for name, each in made.items() if each.definition} == {A: "b", B: "a"}
+        assert all(each.stop is None for each in made.values())
+
+
+def test_a_rename_to_a_name_that_stays_taken_blocks_in_the_next_window() -> None:
+    now = after_window(reads_again(*renames(60, "b a 0"), shown=A), 70)
+    made = planned(replace(now, window=replace(now.window, ddls=renames(60, "b a 0"))))
+    assert all("exists already" in str(each.stop) for each in made.values())

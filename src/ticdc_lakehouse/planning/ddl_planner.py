@@ -269,6 +269,9 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
         tables.builders.remove(builder)
         return
     existing = tables.affected_by(ddl, new)
+    if existing is not None and existing is not builder and tables.may_wait(ddl):
+        tables.waiting.append(ddl)
+        return
     if existing is not None and existing is not builder and not tables.replace_existing(ddl, existing):
         stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
         block_unless_skipped(tables.inputs, ddl, builder, stop)

@@ -48,6 +48,8 @@ class WindowTables:
         self.recoverable = recoverable_builders(inputs)
         self.renamed_unknown: dict[TableName, int] = {}
         """The names that RENAMEs gave to tables which gold does not know, each with its commit_ts."""
+        self.waiting: list[DdlEvent] = []
+        """RENAMEs at the window's end that the next window does."""
         self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
 
     def finish(self) -> None:
@@ -59,7 +61,8 @@ class WindowTables:
         """Records all renames of one commit_ts for every table that one of them renamed. In a swap its new name is
         another rename's old name, and the window after one that ends here sees them all again. A blocked table has its
         old definition, if any, and is renamed again when it continues."""
-        renames = [ddl for ddl in ddls if any(isinstance(statement, RenameTables) for statement in ddl.statements)]
+        done = [ddl for ddl in ddls if ddl not in self.waiting]
+        renames = [ddl for ddl in done if any(isinstance(statement, RenameTables) for statement in ddl.statements)]
         for builder in self.builders if len(renames) > 1 else ():
             missing = [ddl for ddl in renames if not builder.has_recorded(ddl)]
             follows = builder.stop is None or builder.definition is None
@@ -87,6 +90,13 @@ class WindowTables:
         if ddl.commit_ts != before.tso:
             return ddl.commit_ts > before.tso
         return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)
+
+    def may_wait(self, ddl: DdlEvent) -> bool:
+        """True if a RENAME to a name that another table has is at the window's end: the RENAME of that table may come
+        later, through another topic. The next window has both."""
+        return ddl.commit_ts == self.inputs.tso and all(
+            isinstance(statement, RenameTables) and len(statement.pairs) == 1 for statement in ddl.statements
+        )
 
     def begin(
         self, name: TableName, table: Table | None, commit_ts: int, origin: Origin, *, after: int = 0
