@@ -91,6 +91,11 @@ def versions(script: Script, table: HeldTable, state: TableState) -> list[HeldTa
     return [each for each in script.at(state.applied_tso).values() if {*each.ids} & {*table.ids}]
 
 
+def is_lost(state: TableState) -> bool:
+    """Whether renames led to the table's name that cannot be followed again."""
+    return "more than one order of them is possible" in str(state.stop) and not (state.stop and state.stop.can_skip)
+
+
 def assert_overridden(seed: int, *, comes_back: bool, quarantined: float, topics: int = 1) -> None:
     random = Random(seed)
     script = Script(random, blocks=True, comes_back=comes_back, topics=topics)
@@ -111,8 +116,8 @@ def assert_overridden(seed: int, *, comes_back: bool, quarantined: float, topics
             planner.override(name)
         planner.play(end + later, ddls)
         planner.assert_shows(script, end + later)
-    left = [state.stable_id for state in planner.before.tables.values() if state.stop]
-    assert {*left} <= ({""} if comes_back else set()), seed
+    left = [state for state in planner.before.tables.values() if state.stop and not is_lost(state)]
+    assert {state.stable_id for state in left} <= ({""} if comes_back else set()), seed
 
 
 @pytest.mark.parametrize("quarantined", [0, 0.15])
@@ -122,9 +127,10 @@ def test_blocked_tables_of_random_scripts_lag_and_catch_up(comes_back: bool, qua
         assert_overridden(seed, comes_back=comes_back, quarantined=quarantined)
 
 
-def test_blocked_tables_are_followed_through_renames_that_come_through_several_topics() -> None:
+@pytest.mark.parametrize("quarantined", [0, 0.15])
+def test_blocked_tables_are_followed_through_renames_that_come_through_several_topics(quarantined: float) -> None:
     for seed in range(100):
-        assert_overridden(seed, comes_back=False, quarantined=0, topics=3)
+        assert_overridden(seed, comes_back=False, quarantined=quarantined, topics=3)
 
 
 @pytest.mark.long

@@ -174,6 +174,42 @@ def test_a_table_that_waits_before_renames_of_unknown_order_has_done_none() -> N
         assert all(isinstance(s, Unread) for each in ordered for s in each.statements)
 
 
+def without(hidden: str) -> PlanningInput:
+    now = before()
+    return replace(now, config=replace(now.config, matches=lambda _, table: table != hidden))
+
+
+def test_a_table_from_outside_the_filter_is_blocked_where_renames_may_have_taken_it_back() -> None:
+    """If TiDB has a table `s`, it has that of `h` afterwards; in the order of arrival it would have none."""
+    ddls = [replace(ddl(20, f"RENAME TABLE d.{old} TO d.{new}"), topic=old) for old, new in ("hs", "sx", "xh")]
+    made = plan_tables(with_ddls(without("h"), ddls)).tables
+    assert {each.name.table for each in made if each.stop is not None} == {"s", "x"}
+
+
+def test_a_table_from_outside_the_filter_may_replace_one_of_the_feed() -> None:
+    ddls = [replace(ddl(20, f"RENAME TABLE d.{old} TO d.{new}"), topic=old) for old, new in ("Ha", "ax")]
+    made = plan_tables(with_ddls(without("H"), ddls)).tables
+    assert {each.name.table: each.definition.stable_id for each in made if each.definition and not each.stop} == {
+        "b": "b", "c": "c", "d": "d", "x": "a",
+    }  # fmt: skip
+    assert [
+        str(each.stop) for each in made if each.name.table == "a" and "the feed's filter excludes" in str(each.stop)
+    ]
+
+
+def test_renames_of_unknown_order_that_a_window_had_begun_stay_so() -> None:
+    """The first of them moved `a`, and the next window blocks it: it is still the same table to the window after."""
+    now = before()
+    ddls = [replace(ddl(20, f"RENAME TABLE d.{old} TO d.{new}"), topic=old) for old, new in ("ax", "ta", "xt")]
+    shown = []
+    for arrived in (1, 3, 3):
+        now = with_ddls(now, ddls[:arrived])
+        made = plan_tables(now).tables
+        shown.append({each.name.table: each.definition.stable_id for each in made if each.definition and each.stop})
+        now = after_window(now, 20)
+    assert shown == [{}, {"x": "a"}, {"x": "a"}]
+
+
 def builder(name: str, *queries: str) -> TablePlanBuilder:
     seen = AppliedDdls(commit_ts=20, queries=queries)
     return TablePlanBuilder(

@@ -132,7 +132,10 @@ def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
     if builder.definition is None or not was_blocked:  # rows that could not be merged are deleted now
         tables.builders.remove(builder)
         table = None if builder.definition is None else builder.definition.table
-        await_rows(ddl, tables.begin_at(ddl, builder.name, table), "the table's columns are unknown")
+        emptied = tables.begin_at(ddl, builder.name, table)
+        await_rows(ddl, emptied, "the table's columns are unknown")
+        if emptied is not None:
+            emptied.published_name = builder.published_name
 
 
 def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
@@ -266,6 +269,9 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
         tables.builders.remove(builder)
         return
     existing = tables.affected_by(ddl, new)
+    if existing is not None and existing is not builder and tables.may_wait(ddl):
+        tables.waiting.append(ddl)
+        return
     if existing is not None and existing is not builder and not tables.replace_existing(ddl, existing):
         stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
         block_unless_skipped(tables.inputs, ddl, builder, stop)
@@ -373,6 +379,8 @@ def _block_unread(tables: WindowTables, ddl: DdlEvent, statement: Unread) -> Non
         names = [builder.name for builder in tables.builders if not builder.includes(ddl)]
     elif statement.database is not None:
         names = [builder.name for builder in tables.of_database(ddl, statement.database)]
+    if statement.gives_names and ddl.commit_ts < tables.inputs.before.tso:
+        tables.block_lagging(ddl, names, unsupported(ddl, statement.reason, can_skip=False))
     tables.block_named(ddl, names, unsupported(ddl, statement.reason))
 
 

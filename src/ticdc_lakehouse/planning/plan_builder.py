@@ -80,9 +80,11 @@ class TablePlanBuilder:
     applied_ddls: AppliedDdls = field(default_factory=AppliedDdls)
     dropped_at: int | None = None
     """commit_ts of the DROP or TRUNCATE; None if the table exists."""
+    published_name: TableName | None = None
+    """The name that the table has at the published watermark, also if it is below; None if it is new since."""
     named_until: int = 0
-    """Published table whose columns and rows are unknown: DDLs below this commit_ts have led to its name. (A table with
-    a definition has the name of that one, and is followed from there.)"""
+    """DDLs below this commit_ts have led to the name of a published table: one that is lost, or whose columns and rows
+    are unknown. (Any other has the name of its definition, and is followed from there.)"""
     awaits_rows: StopReason | None = None
     """Why a table without rows has no columns: they are unknown, or the lake cannot name one. Its first rows show
     them."""
@@ -141,6 +143,11 @@ class TablePlanBuilder:
         if self.has_recorded(ddl) or (ddl.commit_ts < self.named_until and not ddl.out_of_order and not ddl.replayed):
             return True
         return ddl.commit_ts < (self.named_at if ddl.out_of_order else self.planned_through)
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the table has its published name, since it could not be followed to it from its definition."""
+        return self.definition is not None and self.named_until > 0
 
     def has_recorded(self, ddl: DdlEvent) -> bool:
         """True if this DDL is among those at the last commit_ts."""

@@ -24,6 +24,7 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     builder = TablePlanBuilder(
         name=name, definition=definition, start=definition, state=state, complete_through=state.applied_tso
     )
+    builder.published_name = current
     builder.applied_ddls = AppliedDdls(commit_ts=state.applied_tso, queries=state.ddls)
     stop = state.stop
     if stop is not None and (stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN) or stop.named_at):

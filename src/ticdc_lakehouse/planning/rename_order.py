@@ -6,11 +6,15 @@ each finds a table of its old name and its new name free. A swap through a third
 are several that leave a name to different tables, the renames are `Unread`, which blocks the tables. So they are if
 that depends on whether TiDB has a table that gold does not have: of ``RENAME TABLE t TO old, new TO t`` gold may have
 `new` alone, which is `t` afterwards, and would be `old` in the other order.
+
+They are read again for a table that is below the watermark, and another one that was blocked and then dropped may have
+had one of the names: gold does not know its former names. A table that cannot be followed through them any more is
+**lost**: it is blocked, with the name that it has by now, to which an earlier window has followed it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ticdc_lakehouse.planning.connected import connected
@@ -46,9 +50,14 @@ class _State:
     """The names of which it is known whether a table has them. Any other may be of a table that gold does not have."""
 
 
-def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder], naming: Naming) -> list[DdlEvent]:
-    """Sorts DDLs of one commit_ts in TiDB's order, given the tables since, and the dropped ones. Only renames that
-    arrived through several topics need another order than that of arrival."""
+def in_execution_order(
+    ddls: list[DdlEvent],
+    tables: Iterable[TablePlanBuilder],
+    naming: Naming,
+    matches: Callable[[str, str], bool] = lambda _database, _table: True,
+) -> list[DdlEvent]:
+    """Sorts DDLs of one commit_ts in TiDB's order, given the tables since, and the dropped ones, and which names the
+    feed's filter includes. Only renames that arrived through several topics need another order than that of arrival."""
     renames = [_Rename(ddl, s.pairs) for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
     are_all = len(renames) == len(ddls) == sum(len(ddl.statements) for ddl in ddls)
     if len({ddl.topic for ddl in ddls}) < 2 or not are_all:
@@ -57,8 +66,15 @@ def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder],
     builders = [builder for builder in tables if not any(_waits_since(builder, ddl) for ddl in ddls)]
     names = {_name_before(builder, ddls[0].commit_ts, naming) for builder in builders} - {None}
     doubtful = {builder.name for builder in builders if _may_not_exist(builder)} - names
-    related = connected(renames, lambda rename: rename.names)
-    return [ddl for each in related for ddl in _ordered(each, names, doubtful)]
+    # A table that the filter leaves out gets into gold by a rename.
+    doubtful |= {name for rename in renames for name in rename.names if not matches(*name)}
+    # A window may have ended among these renames: it may have done some of them to a table that nobody can follow.
+    lost = {builder.name for builder in builders if builder.is_lost and builder.named_until == ddls[0].commit_ts}
+    ordered: list[DdlEvent] = []
+    for each in connected(renames, lambda rename: rename.names):
+        is_clear = lost.isdisjoint(name for rename in each for name in rename.names)
+        ordered += _ordered(each, names, doubtful) if is_clear else map(_unread, each)
+    return ordered
 
 
 def _name_before(builder: TablePlanBuilder, commit_ts: int, naming: Naming) -> TableName | None:
@@ -66,6 +82,8 @@ def _name_before(builder: TablePlanBuilder, commit_ts: int, naming: Naming) -> T
     been. A window before may have done some of them, or all, and later ones: they are read again for a table that is
     below the watermark."""
     if builder.dropped_before(commit_ts) or _may_not_exist(builder):
+        return None
+    if builder.is_lost and commit_ts <= builder.named_until:
         return None
     if builder.definition is None:
         is_later = builder.dropped_at is not None or builder.named_at >= commit_ts
@@ -82,10 +100,11 @@ def _may_not_exist(builder: TablePlanBuilder) -> bool:
 
 
 def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
-    """True if the rename made this builder, whose table is blocked before it."""
+    """True if the rename made this builder, whose table is blocked before it. (One with a definition was there: it may
+    have recorded others of the commit_ts, if a window ended among them.)"""
     stop = builder.stop
     waits = stop is not None and stop.of_ddl and stop.commit_ts == ddl.commit_ts
-    return waits and builder.has_recorded(ddl)
+    return waits and builder.definition is None and builder.has_recorded(ddl)
 
 
 def _ordered(renames: Sequence[_Rename], names: Set[TableName | None], doubtful: Set[TableName]) -> list[DdlEvent]:
@@ -132,4 +151,5 @@ def _renamed(rename: _Rename, state: _State) -> dict[TableName, TableName] | Non
 
 
 def _unread(rename: _Rename) -> DdlEvent:
-    return replace(rename.ddl, statements=(Unread(names=rename.names, database=None, reason=_REASON),))
+    statement = Unread(names=rename.names, database=None, reason=_REASON, gives_names=True)
+    return replace(rename.ddl, statements=(statement,))

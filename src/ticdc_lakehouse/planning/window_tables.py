@@ -13,9 +13,9 @@ from ticdc_lakehouse.planning.blocking import (
 )
 from ticdc_lakehouse.planning.builder_index import BuilderIndex
 from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS
-from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
+from ticdc_lakehouse.planning.plan_builder import AppliedDdls, TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
-from ticdc_lakehouse.planning.published_state import Origin
+from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.published_tables import published_builder
 from ticdc_lakehouse.planning.recovery import (
     end_table,
@@ -48,6 +48,8 @@ class WindowTables:
         self.recoverable = recoverable_builders(inputs)
         self.renamed_unknown: dict[TableName, int] = {}
         """The names that RENAMEs gave to tables which gold does not know, each with its commit_ts."""
+        self.waiting: list[DdlEvent] = []
+        """RENAMEs at the window's end that the next window does."""
         self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
 
     def finish(self) -> None:
@@ -59,7 +61,8 @@ class WindowTables:
         """Records all renames of one commit_ts for every table that one of them renamed. In a swap its new name is
         another rename's old name, and the window after one that ends here sees them all again. A blocked table has its
         old definition, if any, and is renamed again when it continues."""
-        renames = [ddl for ddl in ddls if any(isinstance(statement, RenameTables) for statement in ddl.statements)]
+        done = [ddl for ddl in ddls if ddl not in self.waiting]
+        renames = [ddl for ddl in done if any(isinstance(statement, RenameTables) for statement in ddl.statements)]
         for builder in self.builders if len(renames) > 1 else ():
             missing = [ddl for ddl in renames if not builder.has_recorded(ddl)]
             follows = builder.stop is None or builder.definition is None
@@ -87,6 +90,13 @@ class WindowTables:
         if ddl.commit_ts != before.tso:
             return ddl.commit_ts > before.tso
         return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)
+
+    def may_wait(self, ddl: DdlEvent) -> bool:
+        """True if a RENAME to a name that another table has is at the window's end: the RENAME of that table may come
+        later, through another topic. The next window has both."""
+        return ddl.commit_ts == self.inputs.tso and all(
+            isinstance(statement, RenameTables) and len(statement.pairs) == 1 for statement in ddl.statements
+        )
 
     def begin(
         self, name: TableName, table: Table | None, commit_ts: int, origin: Origin, *, after: int = 0
@@ -152,6 +162,18 @@ class WindowTables:
             if builder is not None:
                 block_unless_ignored(self.inputs, ddl, builder, stop)
 
+    def block_lagging(self, ddl: DdlEvent, names: Sequence[TableName], stop: StopReason) -> None:
+        """Blocks the published tables of these names at renames that cannot be followed again: each has the name to
+        which an earlier window has followed it."""
+        before = self.inputs.before
+        for builder in [builder for name in dict.fromkeys(names) for builder in self.builders.all_named(name)]:
+            if builder.published_name is not None and not builder.includes(ddl):
+                merge_until(self.inputs, builder, ddl.commit_ts)
+                builder.block(stop)
+                self.builders.rename(builder, builder.published_name)
+                builder.named_until = before.tso
+                builder.applied_ddls = AppliedDdls(commit_ts=before.tso, queries=_last_ddls(before))
+
     def keep_recoverable(self, ended: TablePlanBuilder) -> None:
         """Keeps a dropped table as recoverable, once: windows apply the same DDL again while a table is blocked before
         it. Once that one has caught up, its rows are known. In eventual mode no table is recoverable, because its rows
@@ -190,6 +212,12 @@ class WindowTables:
         if builder in self.recoverable:
             self.recoverable.remove(builder)
             self._kept_recoverable.discard((builder.name, builder.dropped_at))
+
+
+def _last_ddls(before: Published) -> tuple[str, ...]:
+    """Returns the DDLs at exactly the watermark that published tables include."""
+    states = (state for state in before.tables.values() if state.applied_tso == before.tso)
+    return tuple(dict.fromkeys(query for state in states for query in state.ddls))
 
 
 def _as_sent(ddl: DdlEvent, name: TableName) -> TableName:

@@ -119,6 +119,8 @@ class Unread:
     database: str | None
     """The database whose every table it may change, None if it is only about ``names``, or names nothing."""
     reason: str
+    gives_names: bool = False
+    """True if it is known to rename tables, but not to which names."""
 
 
 TableStatement = (
