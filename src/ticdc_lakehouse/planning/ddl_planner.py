@@ -134,8 +134,8 @@ def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
         table = None if builder.definition is None else builder.definition.table
         emptied = tables.begin_at(ddl, builder.name, table)
         await_rows(ddl, emptied, "the table's columns are unknown")
-        if emptied is not None:
-            emptied.published_name = builder.published_name
+        assert emptied is not None, "the feed's filter includes it"
+        emptied.published_name = builder.published_name
 
 
 def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
