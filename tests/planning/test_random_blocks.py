@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 from random_script import HeldTable, Script
@@ -23,12 +24,17 @@ from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_testkit.respelled_streams import commit_order
 
+if TYPE_CHECKING:
+    from random_database import DatabaseScript
+    from test_random_database_blocks import OverriddenDatabasePlanner
+
 
 class OverriddenPlanner(ScriptPlanner):
     """With overrides, as `ticdc_lakehouse.gold.overrides` records and reads them, and with a quarantine."""
 
     def __init__(self, script: Script, quarantine: Iterable[RowChange]) -> None:
         super().__init__(script)
+        self.script = script
         self.decided: set[tuple[TableName, int]] = set()
         self.passed: set[tuple[str, int]] = set()
         """What was decided, by stable id."""
@@ -68,7 +74,8 @@ class OverriddenPlanner(ScriptPlanner):
         resumed = replace(state, stop=replace(state.stop, needs_override=False))
         self.before = replace(self.before, tables={**self.before.tables, name: resumed})
 
-    def assert_shows(self, script: Script, end: int) -> None:
+    def assert_shows(self, end: int) -> None:
+        script = self.script
         tables = script.at(end)
         assert {name.table for name in self.before.tables} == tables.keys()
         for name, state in self.before.tables.items():
@@ -96,16 +103,13 @@ def is_lost(state: TableState) -> bool:
     return "more than one order of them is possible" in str(state.stop) and not (state.stop and state.stop.can_skip)
 
 
-def assert_overridden(seed: int, *, comes_back: bool, quarantined: float, topics: int = 1) -> None:
-    random = Random(seed)
-    script = Script(random, blocks=True, comes_back=comes_back, topics=topics)
-    script.play(random.choice((15, 40)))
-    planner = OverriddenPlanner(script, [row for row in script.rows if random.random() < quarantined])
-    end, ddls = 0, list[DdlEvent]()
+def lag_and_catch_up(script: Script | DatabaseScript, planner: OverriddenPlanner | OverriddenDatabasePlanner) -> None:
+    """Plays a script: some overrides and replays after each window, all at the end."""
+    random, end, ddls = script.random, 0, list[DdlEvent]()
     for end, ddls, whole in windows(script):
         planner.play(end, ddls)
         if whole:
-            planner.assert_shows(script, end)
+            planner.assert_shows(end)
         for name in planner.undecided():
             if random.random() < 0.3:
                 planner.override(name)
@@ -115,7 +119,15 @@ def assert_overridden(seed: int, *, comes_back: bool, quarantined: float, topics
         for name in planner.undecided():
             planner.override(name)
         planner.play(end + later, ddls)
-        planner.assert_shows(script, end + later)
+        planner.assert_shows(end + later)
+
+
+def assert_overridden(seed: int, *, comes_back: bool, quarantined: float, topics: int = 1) -> None:
+    random = Random(seed)
+    script = Script(random, blocks=True, comes_back=comes_back, topics=topics)
+    script.play(random.choice((15, 40)))
+    planner = OverriddenPlanner(script, [row for row in script.rows if random.random() < quarantined])
+    lag_and_catch_up(script, planner)
     left = [state for state in planner.before.tables.values() if state.stop and not is_lost(state)]
     assert {state.stable_id for state in left} <= ({""} if comes_back else set()), seed
 

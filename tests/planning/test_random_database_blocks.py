@@ -14,7 +14,8 @@ from random import Random
 import pytest
 from random_database import DatabaseScript
 from random_tables import HeldTable
-from test_random_databases import DatabasePlanner, config_of, windows
+from test_random_blocks import lag_and_catch_up
+from test_random_databases import DatabasePlanner, config_of
 
 from ticdc_codec.event import RowChange
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -73,6 +74,10 @@ class OverriddenDatabasePlanner(DatabasePlanner):
         resumed = replace(state, stop=replace(state.stop, needs_override=False))
         self.before = replace(self.before, tables={**self.before.tables, name: resumed})
 
+    def assert_shows(self, end: int) -> None:
+        differences = [*self.differences_at(end)]
+        assert not differences, (end, differences)
+
     def differences_at(self, end: int) -> Iterator[str]:
         tables, kept = self.script.at(end), self.script.kept_at(end)
         for table in (*tables.values(), *kept.values()):
@@ -104,22 +109,7 @@ def assert_overridden(seed: int, *, quarantined: float) -> None:
     script.play(random.choice((15, 40)))
     quarantine = [row for row in script.rows if random.random() < quarantined]
     planner = OverriddenDatabasePlanner(script, config_of(script), quarantine)
-    end, ddls = 0, list[DdlEvent]()
-    for end, ddls, whole in windows(script):
-        planner.play(end, ddls)
-        differences = [*planner.differences_at(end)] if whole else []
-        assert not differences, (seed, end, differences)
-        for name in planner.undecided():
-            if random.random() < 0.3:
-                planner.override(name)
-        planner.replay(lambda: random.random() < 0.3, end)
-    planner.replay(lambda: True, end)
-    for later in range(1, len(script.ddls) + 2):
-        for name in planner.undecided():
-            planner.override(name)
-        planner.play(end + later, ddls)
-        differences = [*planner.differences_at(end + later)]
-        assert not differences, (seed, end + later, differences)
+    lag_and_catch_up(script, planner)
 
 
 @pytest.mark.parametrize("quarantined", [0, 0.15])

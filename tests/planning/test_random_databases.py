@@ -10,6 +10,7 @@ import pytest
 from planned_rows import Converted, Row, RowPlanner
 from random_database import DatabaseScript
 from random_tables import HeldTable
+from test_random_windows import windows
 
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import Step
@@ -82,19 +83,6 @@ class DatabasePlanner(RowPlanner):
 def _texts(rows: Iterable[Row]) -> list[str]:
     """An EXCHANGE leaves names of columns in rows in the other table's case."""
     return sorted(str(sorted((fold(name), value) for name, value in row.items())) for row in rows)
-
-
-def windows(script: DatabaseScript) -> Iterator[tuple[int, list[DdlEvent], bool]]:
-    """The end of each window, the DDLs that arrived by then, as gold finds them, and whether those are all."""
-    random, at = script.random, sorted(script.states)
-    for end in sorted({*random.sample(at, random.randint(1, len(at) // 2)), random.choice(at) - 1, at[-1] + 1}):
-        before, last = (
-            [ddl for ddl in script.ddls if ddl.commit_ts < end],
-            [ddl for ddl in script.ddls if ddl.commit_ts == end],
-        )
-        arrived = random.choice((len(last), random.randint(0, len(last))))
-        ddls = sorted([*before, *last[:arrived]], key=lambda ddl: (ddl.commit_ts, ddl.topic))
-        yield end, ddls, arrived == len(last)
 
 
 def config_of(script: DatabaseScript) -> GoldConfig:

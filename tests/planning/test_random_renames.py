@@ -21,7 +21,8 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import Unread, names_of
 
 NAMES = "abcd"
-NAMING = Naming(feed="f", taken=TakenNames())
+NO_NAMES = replace(planning_input(), naming=Naming(feed="f", taken=TakenNames()))
+"""Gold has published no table."""
 
 
 def rotation(random: Random) -> tuple[list[DdlEvent], dict[str, str]]:
@@ -112,7 +113,7 @@ def test_renames_that_have_no_name_in_common_are_ordered_apart() -> None:
     pairs = [pair for a, b, tmp in swaps for pair in (f"{a} {tmp}", f"{b} {a}", f"{tmp} {b}")]
     ddls = [ddl(20, f"RENAME TABLE d.{old} TO d.{new}") for old, new in map(str.split, pairs)]
     shuffled = [replace(each, topic=str(at)) for at, each in enumerate(ddls)]
-    ordered = in_execution_order([*reversed(shuffled)], [builder(name) for name in names], NAMING)
+    ordered = in_execution_order([*reversed(shuffled)], [builder(name) for name in names], NO_NAMES)
     assert {each.query for each in ordered} == {each.query for each in ddls}
     assert not [s for each in ordered for s in each.statements if isinstance(s, Unread)]
 
@@ -123,7 +124,7 @@ def test_renames_with_thousands_of_orders_are_of_unknown_order(count: int, is_kn
     firsts = [ddl(20, f"RENAME TABLE d.a{number} TO d.b{number}") for number in range(count)]
     last = ddl(20, "RENAME TABLE " + ", ".join(f"d.b{number} TO d.a{number}" for number in range(count)))
     ddls = [replace(each, topic=str(at)) for at, each in enumerate([last, *firsts])]
-    ordered = in_execution_order(ddls, [builder(f"a{number}") for number in range(count)], NAMING)
+    ordered = in_execution_order(ddls, [builder(f"a{number}") for number in range(count)], NO_NAMES)
     assert (ordered[-1] == ddls[0]) == is_known
     assert any(isinstance(s, Unread) for each in ordered for s in each.statements) != is_known
 
@@ -160,7 +161,7 @@ def test_a_name_that_a_ddl_without_effect_in_gold_gave_may_be_in_the_way() -> No
     moved = builder("a")
     moved.block(StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=10, needs_override=True))
     ddls = [replace(ddl(20, f"RENAME TABLE d.{old} TO d.{new}"), topic=old) for old, new in ("za", "ab")]
-    ordered = in_execution_order(ddls, [moved], NAMING)
+    ordered = in_execution_order(ddls, [moved], NO_NAMES)
     assert all(isinstance(s, Unread) for each in ordered for s in each.statements)
 
 
@@ -170,7 +171,7 @@ def test_a_table_that_waits_before_renames_of_unknown_order_has_done_none() -> N
     waits = builder("y", queries[2])
     waits.block(StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=20, needs_override=True))
     for builders in ([builder("a"), builder("b")], [builder("a"), builder("b"), waits]):
-        ordered = in_execution_order([ddls[3], ddls[0], ddls[2], ddls[1]], builders, NAMING)
+        ordered = in_execution_order([ddls[3], ddls[0], ddls[2], ddls[1]], builders, NO_NAMES)
         assert all(isinstance(s, Unread) for each in ordered for s in each.statements)
 
 

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 from planned import Planner
+from random_database import DatabaseScript
 from random_script import Script
 
 from ticdc_lakehouse.planning.naming import Naming, TakenNames
@@ -92,7 +93,7 @@ def assert_idle_tables(seed: int) -> None:
         assert not whole or {name for name, table in tables.items() if table.rows} <= held.keys(), (seed, end)
 
 
-def windows(script: Script) -> Iterator[tuple[int, list[DdlEvent], bool]]:
+def windows(script: Script | DatabaseScript) -> Iterator[tuple[int, list[DdlEvent], bool]]:
     """The end of each window, the DDLs that arrived by then, and whether those are all."""
     random, at = script.random, sorted(script.states)
     for end in sorted({*random.sample(at, random.randint(1, len(at) // 2)), random.choice(at) - 1, at[-1] + 1}):

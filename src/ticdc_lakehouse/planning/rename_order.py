@@ -14,12 +14,13 @@ had one of the names: gold does not know its former names. A table that cannot b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ticdc_lakehouse.planning.connected import connected
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
+from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.names import TableName
@@ -51,25 +52,24 @@ class _State:
 
 
 def in_execution_order(
-    ddls: list[DdlEvent],
-    tables: Iterable[TablePlanBuilder],
-    naming: Naming,
-    matches: Callable[[str, str], bool] = lambda _database, _table: True,
+    ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder], inputs: PlanningInput
 ) -> list[DdlEvent]:
-    """Sorts DDLs of one commit_ts in TiDB's order, given the tables since, and the dropped ones, and which names the
-    feed's filter includes. Only renames that arrived through several topics need another order than that of arrival."""
+    """Sorts DDLs of one commit_ts in TiDB's order, given the tables since, and the dropped ones. Only renames that
+    arrived through several topics need another order than that of arrival."""
     renames = [_Rename(ddl, s.pairs) for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
     are_all = len(renames) == len(ddls) == sum(len(ddl.statements) for ddl in ddls)
     if len({ddl.topic for ddl in ddls}) < 2 or not are_all:
         return ddls
     # A name that renames of unknown order may give has a builder that waits since: no table has it before them.
     builders = [builder for builder in tables if not any(_waits_since(builder, ddl) for ddl in ddls)]
-    names = {_name_before(builder, ddls[0].commit_ts, naming) for builder in builders} - {None}
+    commit_ts = ddls[0].commit_ts
+    found = (_name_before(builder, commit_ts, inputs.naming) for builder in builders)
+    names = {name for name in found if name is not None}
     doubtful = {builder.name for builder in builders if _may_not_exist(builder)} - names
     # A table that the filter leaves out gets into gold by a rename.
-    doubtful |= {name for rename in renames for name in rename.names if not matches(*name)}
+    doubtful |= {name for rename in renames for name in rename.names if not inputs.config.matches(*name)}
     # A window may have ended among these renames: it may have done some of them to a table that nobody can follow.
-    lost = {builder.name for builder in builders if builder.is_lost and builder.named_until == ddls[0].commit_ts}
+    lost = {builder.name for builder in builders if builder.is_lost and builder.named_until == commit_ts}
     ordered: list[DdlEvent] = []
     for each in connected(renames, lambda rename: rename.names):
         is_clear = lost.isdisjoint(name for rename in each for name in rename.names)
@@ -107,7 +107,7 @@ def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
     return waits and builder.definition is None and builder.has_recorded(ddl)
 
 
-def _ordered(renames: Sequence[_Rename], names: Set[TableName | None], doubtful: Set[TableName]) -> list[DdlEvent]:
+def _ordered(renames: Sequence[_Rename], names: Set[TableName], doubtful: Set[TableName]) -> list[DdlEvent]:
     """Returns the renames in TiDB's order, given the ``names`` that gold's tables have before, and those that they may
     have: as `Unread` if orders with different results for these tables are possible, in order of arrival if no order
     is."""

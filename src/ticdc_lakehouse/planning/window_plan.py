@@ -81,7 +81,7 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
     for commit_ts, ddls in groupby(inputs.window.ddls, key=attrgetter("commit_ts")):
         rows.infer_tables(commit_ts)
         known = (*tables.builders, *tables.recoverable)
-        ordered = in_execution_order(_without_repeats(ddls), known, inputs.naming, inputs.config.matches)
+        ordered = in_execution_order(_without_repeats(ddls), known, inputs)
         for ddl in ordered:
             for statement in ddl.statements:
                 plan_ddl(tables, ddl, statement)
