@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from changefeed import Changefeed, Source, at
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.silver.decode_stream import stream
+from ticdc_lakehouse.silver.first_messages import check_protocol
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from ticdc_local.broker import Broker
@@ -42,3 +44,9 @@ def test_silver_stops_until_the_file_is_right(spark: SparkSession, broker: Broke
     feed.protocol, feed.options = "canal-json", {"enable-tidb-extension": True}
     feed.run.bronze()
     assert feed.run.silver().quarantined == 2
+
+    # A new stream wants an empty folder: before it begins, nothing is noted there.
+    checkpoint = Path(stream(feed.lake, feed.name))
+    shutil.rmtree(checkpoint)
+    check_protocol(feed.lake, feed.run.decoding)
+    assert not checkpoint.exists()

@@ -54,7 +54,7 @@ def _has_decoded(lake: Lake, feed: str) -> bool:
         return False
     events = events_table.events(lake, feed)
     has_events = bool(events.where(F.col("kind") != Kind.ERROR.value).select("kind").take(1))
-    if has_events and Path(checkpoint).exists():  # else the stream is yet to begin, and wants an empty folder
+    if has_events and Path(checkpoint).exists():  # a new stream wants an empty folder
         stream_checkpoint.write_beside(checkpoint, _HAS_DECODED, "")
     return has_events
 
