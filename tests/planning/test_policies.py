@@ -68,6 +68,15 @@ def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
     assert made.start.stable_id == f"{DATA}_18"
 
 
+def test_a_table_that_is_kept_gives_way_to_a_rename_at_the_end_of_the_window() -> None:
+    """The RENAME does not wait for one of the kept table, as it would for one of a table that is there."""
+    ddls = (ddl(12, "CREATE TABLE u (id INT KEY)", "u"), DROP, ddl(20, "RENAME TABLE u TO t"))
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=ddls, config=KEEP)
+    now = with_names(now, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA))
+    (made,) = plan_tables(now).tables
+    assert (made.name, made.state, block_reason(made), made.through) == (NAME, None, None, now.tso)
+
+
 @pytest.mark.parametrize("published", [False, True])
 def test_a_table_that_is_kept_gives_way_to_rows_that_come_after_its_drop(published: bool) -> None:
     """TiDB restored it by a DDL that was not sent, and what it shows is no longer all of it."""

@@ -269,7 +269,7 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
         tables.builders.remove(builder)
         return
     existing = tables.affected_by(ddl, new)
-    if existing is not None and existing is not builder and tables.may_wait(ddl):
+    if existing is not None and existing is not builder and tables.may_wait(ddl, existing):
         tables.waiting.append(ddl)
         return
     if existing is not None and existing is not builder and not tables.replace_existing(ddl, existing):

@@ -91,10 +91,10 @@ class WindowTables:
             return ddl.commit_ts > before.tso
         return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)
 
-    def may_wait(self, ddl: DdlEvent) -> bool:
-        """True if a RENAME to a name that another table has is at the window's end: the RENAME of that table may come
-        later, through another topic. The next window has both."""
-        return ddl.commit_ts == self.inputs.tso and all(
+    def may_wait(self, ddl: DdlEvent, existing: TablePlanBuilder) -> bool:
+        """True if a RENAME to the name of an existing table is at the window's end: the RENAME of that table may come
+        later, through another topic. The next window has both. A table that TiDB dropped is renamed no more."""
+        return existing.dropped_at is None and ddl.commit_ts == self.inputs.tso and all(
             isinstance(statement, RenameTables) and len(statement.pairs) == 1 for statement in ddl.statements
         )
 
