@@ -98,7 +98,11 @@ def newest(lake: Reader, feed: str, known: Published) -> Published:
 
 def check_is_newest(lake: Reader, feed: str, number: int) -> None:
     """Raises PublishedMeanwhileError if another window than ``number`` is the newest."""
-    newest_number = _largest_number(lake, feed, "true") or 0
+    check_same(feed, _largest_number(lake, feed, "true") or 0, number)
+
+
+def check_same(feed: str, newest_number: int, number: int) -> None:
+    """Raises PublishedMeanwhileError if the newest window is another one than ``number``, from which a run began."""
     if newest_number != number:
         raise PublishedMeanwhileError(
             f"feed {feed}: another run published window {newest_number} meanwhile; {_NOTHING}"

@@ -40,9 +40,12 @@ def begin_window(
     """Returns the start of a feed's next window, after finishing what a run that died has published. ``known`` is the
     state that an earlier run of this process published; tables of ``restart`` are about to be replaced.
 
-    Raises ConfigError if gold cannot continue from the published state as its feed file is now.
+    Raises ConfigError if gold cannot continue from the published state as its feed file is now, and
+    PublishedMeanwhileError if tables of ``restart`` were made from another one.
     """
     before, complete = _state_and_completeness(lake, config, known or Published(), until_tso)
+    if restart.tables:
+        state.check_same(config.feed, before.number, restart.number)
     if known is not None and before is not known:
         views.refresh_session(lake, config.feed)
     views.finish_publishing(lake, config, before, replaced=restart.tables)

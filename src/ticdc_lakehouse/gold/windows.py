@@ -44,7 +44,7 @@ from ticdc_lakehouse.tidb.session import SnapshotAt
 _TABLES_AT_ONCE = 4
 """Tables that are merged at the same time."""
 _LEFT_OUT = "the key tables of the feed file leaves it out; `as_of` reads it at earlier TSOs"
-_NO_RESTART = Restart(tables={}, definitions=())
+_NO_RESTART = Restart(number=0, tables={}, definitions=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def apply(
     Tables of ``restart`` continue from there, in the place of what was published of them. ``known`` is the state that
     an earlier run of this process published (`Applied.state`), after which none failed: it is not read again if it is
     still the newest. ``source`` opens sessions in TiDB, for ``on_handle_key_only: source``. Raises ConfigError if
-    nothing can be published at all.
+    nothing can be published at all, and PublishedMeanwhileError if another run published after ``restart`` was made.
     """
     applied, may_advance = _apply_window(lake, config, known, until_tso, source, restart)
     while may_advance and (until_tso is None or applied.tso < until_tso):

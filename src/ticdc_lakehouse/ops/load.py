@@ -79,7 +79,8 @@ def load(
 
     The changefeed must have begun at the export's TSO or before: no message says when it did. Raises ConfigError for an
     export that is incomplete or not written as ``options`` say, that gold has not reached, or that is older than a
-    table's last CREATE, RENAME or TRUNCATE, and ApplyError for rows that gold cannot hold. Nothing is published then.
+    table's last CREATE, RENAME or TRUNCATE, ApplyError for rows that gold cannot hold, and PublishedMeanwhileError if
+    another run publishes meanwhile. Nothing is published then.
     """
     options = options or LoadOptions()
     export = read_export(SparkFolder(spark=lake.spark, path=folder), options.dumpling)
@@ -96,7 +97,7 @@ def load(
         lake.make_schemas(definition.lake_name for definition in definitions)
         rows = {definition.table.name: loader.write_rows(definition) for definition in definitions}
         states = {definition.table.name: loader.initial_state(definition) for definition in definitions}
-    restart = Restart(tables=states, definitions=tuple(definitions))
+    restart = Restart(number=before.number, tables=states, definitions=tuple(definitions))
     windows.apply(lake, config, until_tso=until_tso, restart=restart, source=source)
     return Loaded(tso=export.tso, rows=rows)
 

@@ -160,5 +160,7 @@ class Restart:
     """Tables that restart from an export: they replace the published states and definitions, at a TSO below the
     watermark."""
 
+    number: int
+    """The newest window when the export was compared with what is published."""
     tables: dict[TableName, TableState]
     definitions: tuple[Definition, ...]
