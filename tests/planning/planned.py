@@ -69,6 +69,11 @@ class Planner:
         for end in sorted({*ends, *(other for other in others if other < ends[-1])}):
             yield end, self._plan(end)
 
+    @property
+    def topics(self) -> set[str]:
+        """The feed's topics."""
+        return {ddl.topic for ddl in self.ddls}
+
     def _plan(self, tso: int) -> tuple[TablePlan, ...]:
         eventual = self.config.mode is Mode.EVENTUAL
         now = PlanningInput(
@@ -138,7 +143,13 @@ class Planner:
             group = replace(row_group(rows), replayed=any(row in self.fresh for row in rows))
             groups[group.name].append(group)
         by_table = {name: tuple(each) for name, each in groups.items()}
-        return Window(rows=by_table, ddls=ddls, replays_seen=None, row_changes=len(self.rows))
+        topics = dict.fromkeys(self.topics, frozenset[TableName]())
+        return Window(rows=by_table, ddls=ddls, replays_seen=None, row_changes=len(self.rows), topics=topics)
+
+
+def topics_of(number: int) -> set[str]:
+    """The names of a script's topics."""
+    return {""} if number == 1 else {*map(str, range(number))}
 
 
 def row_group(rows: Sequence[RowChange]) -> RowGroup:

@@ -109,7 +109,11 @@ class Script:
             self._ddl(pairs[0][1], f"RENAME TABLE {', '.join(texts)}")
             return
         for (old, _), text in zip(pairs, texts, strict=True):
-            self._ddl(pairs[0][1], f"RENAME TABLE {text}", topic=str(sum(map(ord, old)) % self.topics))
+            self._ddl(
+                pairs[0][1],
+                f"RENAME TABLE {text}",
+                topic=str(sum(map(ord, old)) % self.topics) if self.topics > 1 else "",
+            )
 
     def add(self) -> None:
         for name in self._some(1):

@@ -68,6 +68,31 @@ def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
     assert made.start.stable_id == f"{DATA}_18"
 
 
+@pytest.mark.parametrize("later", ["TRUNCATE TABLE t", "ALTER TABLE t ADD COLUMN q INT", "RENAME TABLE t TO u"])
+@pytest.mark.parametrize("published", [False, True])
+def test_a_table_that_is_kept_gives_way_to_one_that_gold_does_not_have(later: str, published: bool) -> None:
+    """What follows under the name is not of the kept one."""
+    ddls = (DROP, ddl(17, "RENAME TABLE x TO t"), ddl(18, later))
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=ddls, config=KEEP)
+    if published:
+        kept = plan(replace(now, window=replace(now.window, ddls=ddls[:1])))
+        before = Published(tso=16, tables={NAME: replace(STATE, applied_tso=16, stop=kept.stop)})
+        now = replace(now, before=before, window=replace(now.window, rows={}, ddls=ddls[1:]))
+    made = plan_tables(now)
+    assert made.tables == ()
+    assert [(gone.name, gone.dropped_at) for gone in made.recoverable if gone.definition is not None] == [(NAME, 16)]
+
+
+def test_a_table_that_is_kept_leaves_gold_when_it_is_restored_to_a_name_that_the_filter_excludes() -> None:
+    ddls = (DROP, ddl(17, "FLASHBACK TABLE t TO u"), ddl(18, "DROP TABLE u"), ddl(19, "RECOVER TABLE t"))
+    excludes = replace(KEEP, matches=lambda _, table: table != "u")
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=ddls, config=excludes)
+    assert plan_tables(replace(now, window=replace(now.window, ddls=ddls[:2]))).tables == ()
+    made = plan(now)
+    assert made.definition is None
+    assert "the rows of the restored table are unknown" in (block_reason(made) or "")
+
+
 def test_a_table_that_is_kept_gives_way_to_a_rename_at_the_end_of_the_window() -> None:
     """The RENAME does not wait for one of the kept table, as it would for one of a table that is there."""
     ddls = (ddl(12, "CREATE TABLE u (id INT KEY)", "u"), DROP, ddl(20, "RENAME TABLE u TO t"))

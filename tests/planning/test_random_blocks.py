@@ -34,7 +34,6 @@ class OverriddenPlanner(ScriptPlanner):
 
     def __init__(self, script: Script, quarantine: Iterable[RowChange]) -> None:
         super().__init__(script)
-        self.script = script
         self.decided: set[tuple[TableName, int]] = set()
         self.passed: set[tuple[str, int]] = set()
         """What was decided, by stable id."""

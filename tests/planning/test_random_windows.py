@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from planned import Planner
+from planned import Planner, topics_of
 from random_database import DatabaseScript
 from random_script import Script
 
@@ -25,11 +25,15 @@ class ScriptPlanner(Planner):
     """Plans a script's windows, and does with row numbers what gold does with rows."""
 
     def __init__(self, script: Script) -> None:
-        self.before, self.definitions, self.taken = Published(), {}, []
+        self.script, self.before, self.definitions, self.taken = script, Published(), {}, []
         self.rows, self.ddls, self.fresh = script.rows, [], []
         self.merged: dict[str, set[int]] = defaultdict(set)
         self.quarantine_points: dict[TableName, BlockingPoint] = {}
         self.late_points: dict[TableName, BlockingPoint] = {}
+
+    @property
+    def topics(self) -> set[str]:
+        return topics_of(self.script.topics)
 
     @property
     def skipped(self) -> frozenset[tuple[str, int]]:

@@ -206,6 +206,8 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
         # TiDB still finds it by that DROP, once it is dropped under another name: what it will hold is not known here.
         tables.keep_recoverable(unknown_table(statement.name, builder.dropped_at))
     if not tables.inputs.config.matches(*statement.to):
+        if builder is not None and builder in tables.builders:  # on_drop: keep
+            tables.builders.remove(builder)  # as by a RENAME to such a name
         return
     is_same = builder is not None and builder.name == statement.to
     name = builder.name if builder is not None and is_same else tables.builders.spelled(statement.to)
@@ -286,10 +288,16 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
 
 
 def _rename_unknown(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableName) -> None:
-    """Records that a table which gold does not have gets a name. Blocks it if the filter excludes its old name."""
+    """Records that a table which gold does not have gets a name. Blocks it if the filter excludes its old name. A kept
+    table of the new name gives way: what follows under it is of the other one."""
     if not tables.is_new(ddl):
         return
     tables.renamed_unknown[new] = ddl.commit_ts
+    kept = tables.builders.named(new)
+    if kept is not None and kept.dropped_before(ddl.commit_ts):
+        merge_until(tables.inputs, kept, ddl.commit_ts)
+        tables.builders.remove(kept)
+        tables.keep_recoverable(end_table(kept, ddl))
     if not tables.inputs.config.matches(*old):
         moved = tables.create(ddl, new, None)
         if moved is not None:

@@ -6,11 +6,13 @@ up to the DDL's commit_ts, applies the DDL, then merges later rows. The plan of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
+from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.planning.connected import connected
 from ticdc_lakehouse.planning.ddl_planner import plan_ddl
 from ticdc_lakehouse.planning.plan_builder import PlannedDefinition, TablePlanBuilder
@@ -89,11 +91,22 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
     rows.infer_tables(inputs.tso)
     tables.finish()
     plans = [_plan(inputs, each) for each in tables.builders]
+    _check_one_each(plans)
     inputs.naming.check_distinct((plan.name, plan.lake_name) for plan in plans)  # those of the window are the last
     return WindowPlan(
         tables=tuple(sorted(plans, key=lambda plan: plan.name)),
         recoverable=tuple(_recoverable(inputs, each) for each in tables.recoverable),
     )
+
+
+def _check_one_each(plans: Iterable[TablePlan]) -> None:
+    """Raises ApplyError if two tables would have one name, of which only one would be published: a fault of planning,
+    which nothing is known to cause."""
+    for name, times in Counter(plan.name for plan in plans).items():
+        if times > 1:
+            raise ApplyError(
+                f"table {name}: DDLs of this window leave two tables of its name; report it, with the DDLs"
+            )
 
 
 def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:

@@ -20,6 +20,8 @@ from ticdc_lakehouse.schema.partition import read_partitioning
 from ticdc_lakehouse.schema.statement import AddForeignKey, AddKey, CreateTable, CreateTableLike
 from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError
 
+_DELETES_LACK = ("SOFTDELETE", "ACTIVE_ACTIVE")
+"""Options of tables whose rows ticdc deletes at an UPDATE of a hidden column, and of which it sends no DELETE."""
 _ROWS_FOLLOW = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "(")
 
 
@@ -81,6 +83,8 @@ def _read_options(tokens: Tokens) -> Partitioning | None:
     while not tokens.ended:
         if tokens.word() in _ROWS_FOLLOW:
             raise tokens.unreadable("a table without rows")
+        if tokens.word() in _DELETES_LACK:
+            raise tokens.unreadable("a table whose deletes are all sent")
         if tokens.word() == "PARTITION":
             return read_partitioning(tokens)
         refuse_binary(tokens)
