@@ -138,6 +138,12 @@ def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) ->
     check_feed_name(lake, "shop_crm2")
     landing.create_tables(lake, "shop_crm")
     check_feed_name(lake, "shop_crm")  # it is there already
+    with pytest.raises(ConfigError, match="feed shop: gold has published it, and bronze has none of its tables"):
+        check_feed_name(lake, "shop")
+    assert state.published_feeds(lake) == []
+    landing.create_tables(lake, "shop")
+    check_feed_name(lake, "shop")
+    assert state.published_feeds(lake) == ["shop"]
 
 
 @pytest.mark.long

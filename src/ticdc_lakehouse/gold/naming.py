@@ -10,7 +10,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze.landing import landed_feeds, messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_table import FEED
-from ticdc_lakehouse.gold.state_tables import WINDOWS, check_format, definitions_sql
+from ticdc_lakehouse.gold.state_tables import WINDOWS, check_format, definitions_sql, values_of
 from ticdc_lakehouse.planning.naming import OWN, NameInUse, Naming, TakenNames, schema_part, templated_part
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published
@@ -79,10 +79,15 @@ def analysts_layer(config: GoldConfig) -> Layer:
 
 def check_feed_name(lake: Lake, feed: str) -> None:
     """Raises ConfigError for a new feed whose own tables and views would have the names of views of another feed's
-    tables."""
+    tables, and for one of which gold has published something: it would continue from there, without what bronze had."""
     if not lake.exists(Layer.OPS, WINDOWS) or lake.exists(Layer.BRONZE, messages_table(feed)):
         return
     check_format(lake)
+    if values_of(lake, WINDOWS, feed, "number = 1", "number"):
+        raise ConfigError(
+            f"feed {feed}: gold has published it, and bronze has none of its tables: the feed was removed, or they "
+            "were lost. Give the new feed another name, or restore them"
+        )
     own = [f"{feed}_{name}" for name in OWN]
     for row in lake.spark.sql(definitions_sql(lake)).where(F.col("name").isin(own)).take(1):
         raise ConfigError(

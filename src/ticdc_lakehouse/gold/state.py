@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import PublishedMeanwhileError
 from ticdc_codec.tso import time_of, with_time
+from ticdc_lakehouse.bronze.landing import offsets_table
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.commit_sessions import committed
 from ticdc_lakehouse.gold.state_tables import (
@@ -269,11 +270,13 @@ def _commit(lake: Lake, identity: Identity, row: Mapping[str, object]) -> None:
 
 
 def published_feeds(lake: Reader) -> list[str]:
-    """Returns the feeds of which gold has published a watermark. Raises ConfigError for a lake of the first version."""
+    """Returns the feeds of which gold has published a watermark, without those that were removed (docs/databricks.md),
+    of which only rows in ``ops`` are left. Raises ConfigError for a lake of the first version."""
     if not lake.exists(Layer.OPS, WINDOWS):
         return []
     check_format(lake)
-    return sorted(row["feed"] for row in lake.rows(f"SELECT DISTINCT feed FROM {lake.table(Layer.OPS, WINDOWS)}"))
+    feeds = sorted(row["feed"] for row in lake.rows(f"SELECT DISTINCT feed FROM {lake.table(Layer.OPS, WINDOWS)}"))
+    return [feed for feed in feeds if lake.exists(Layer.BRONZE, offsets_table(feed))]
 
 
 def published_ids(lake: Lake, feed: str) -> set[str]:
