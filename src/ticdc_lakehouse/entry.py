@@ -17,7 +17,15 @@ from ticdc_codec.event import Column
 from ticdc_codec.protocols import protocol_named
 from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse import job_parameters
-from ticdc_lakehouse.bronze.landing import KafkaSource, Landed, create_tables, has_landed, land, landed_messages
+from ticdc_lakehouse.bronze.landing import (
+    KafkaSource,
+    Landed,
+    create_tables,
+    has_landed,
+    land,
+    landed_messages,
+    messages_table,
+)
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, thresholds_of
@@ -119,9 +127,15 @@ class Run:
                 "between runs it learns the schemas that rows need"
             )
         with self._exclusive(Layer.SILVER), timed("silver", "decoded", feed=self.feed.name) as fields:
+            self._check_ran(Layer.BRONZE, messages_table(self.feed.name))
             decoded = self._decode()
             fields |= {"batches": decoded.batches, "events": decoded.events, "quarantined": decoded.quarantined}
             return decoded
+
+    def _check_ran(self, layer: Layer, table: str) -> None:
+        """Raises ConfigError if a layer has not run for the feed: it would have made the table."""
+        if not self.lake.exists(layer, table):
+            raise ConfigError(f"feed {self.feed.name}: {layer} has not run for this feed: run it first")
 
     def _decode(self) -> Decoded:
         check_protocol(self.lake, self.decoding)
@@ -149,6 +163,7 @@ class Run:
         run failed since."""
         with self._exclusive(Layer.GOLD), timed("gold", "applied", feed=self.feed.name) as fields:
             if known is None:
+                self._check_ran(Layer.SILVER, events_table.table_name(self.feed.name))
                 check_time_zones(self.lake, self.gold_config)
             applied = apply(
                 self.lake, self.gold_config, until_tso=self.until_tso, known=known, source=self._row_snapshot_at()

@@ -271,6 +271,15 @@ def test_every_mistake_of_every_feed_is_named_before_anything_runs(
     assert not (tmp_path / "lake").exists()
 
 
+def test_a_parameter_that_the_job_lacks_is_named_before_brokers_are_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--project", str(PROJECT), "--lake", str(tmp_path / "lake")]
+    assert main(["run", *place, "--feed", "shop_craft", "--param", "untl_tso=1"]) == 2
+    assert "no parameter 'untl_tso'" in capsys.readouterr().err
+    assert not (tmp_path / "lake").exists()
+
+
 def test_a_feed_file_needs_the_right_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "one.yaml").write_text("")
     given = ["--feed", "one", "--param", f"feeds_root={tmp_path}"]
@@ -339,7 +348,13 @@ def test_a_lake_whose_path_spark_takes_for_two_is_refused(tmp_path: Path) -> Non
     assert lake_root(argparse.Namespace(project=Path(), lake=tmp_path / "link")) == tmp_path / "link"
 
 
-@pytest.mark.parametrize("name", ["a b", "100%", "a%zz", "a#b?c&d+e", "ä"])
+@pytest.mark.parametrize("character", "*?[]{}\\")
+def test_a_lake_whose_path_spark_takes_for_a_pattern_is_refused(character: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"a lake cannot have {re.escape(character)} in its path; name another"):
+        lake_root(argparse.Namespace(project=Path(), lake=tmp_path / f"a{character}b"))
+
+
+@pytest.mark.parametrize("name", ["a b", "100%", "a%zz", "a#b&c&d+e", "ä"])
 def test_a_lake_may_have_other_characters_in_its_path(name: str, tmp_path: Path) -> None:
     assert lake_root(argparse.Namespace(project=Path(), lake=tmp_path / name)) == tmp_path / name
     write(tmp_path / name / "bronze" / "feed_offsets", "offsets", [{"batch": 1}])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import shlex
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -69,6 +70,20 @@ def test_a_lake_with_the_tables_of_all_feeds_of_the_demo_is_made_anew(tmp_path: 
     (tmp_path / MARK).touch()
     for feed in FEEDS:
         (tmp_path / "bronze" / f"{feed}_messages").mkdir(parents=True)
+    clean(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [MARK]
+
+
+def test_a_demo_that_was_ended_while_it_deleted_the_lake_can_begin_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / MARK).touch()
+    for layer in ("bronze", "silver"):
+        (tmp_path / layer).mkdir()
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr("ticdc_local.cli.demo.shutil.rmtree", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            clean(tmp_path)
     clean(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [MARK]
 

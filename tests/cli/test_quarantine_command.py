@@ -76,7 +76,11 @@ def test_the_command_that_runs_a_new_feed_is_for_the_same_place(
     (project / ".lake" / "bronze").mkdir(exist_ok=True)
     assert quarantine(project, "list") == 0
     command = f"ticdc-lake run --feed crm --project {project}"
-    assert capsys.readouterr().out == f"crm: {layer} has not run for this feed: {command}\n"
+    expected = f"crm: {layer} has not run for this feed: {command}\n"
+    assert capsys.readouterr().out == expected
+    for more in (["show", "--at", "t/0/2"], ["replay", "--dry-run"], ["replay"]):
+        assert quarantine(project, *more) == 2
+        assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("count", [1, 0])

@@ -90,6 +90,18 @@ def test_a_script_without_a_statement_ends_before_spark_starts(
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_a_script_that_is_not_utf8_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, errors: str
+) -> None:
+    """In the locale C Python reads other bytes as surrogates."""
+    (tmp_path / "bronze").mkdir()
+    monkeypatch.setattr(sql, "open_lake", None)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"select '\xff'"), "utf-8", errors))
+    assert main(["sql", "--lake", str(tmp_path)]) == 2
+    assert "standard input: expected SQL in UTF-8, found other bytes" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["select ';", "select 1 -- ;", "select /* ; ", "select `;", "select 1"])
 def test_a_semicolon_in_quotes_or_comments_ends_nothing(text: str) -> None:
     assert not complete(text)

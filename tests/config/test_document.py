@@ -28,6 +28,7 @@ BROKEN = {
     "deep": ("[" * 3000 + "]" * 3000, "it nests too deeply"),
     "aliases of aliases": (BILLIONS, "aliases (*) make more than 100,000 values of it"),
     "control character": ("a\x07", "unacceptable character #x0007"),
+    "half of a pair": ('"\\ud800"', "expected a value of YAML's type str"),
     "tab": ("a\n\tb: c", "found character '\\t' that cannot start any token"),
 }
 

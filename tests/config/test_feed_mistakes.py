@@ -94,6 +94,16 @@ MISTAKES = {
         "topics: [one]\n  retired: [one, two/x]",
         "kafka.retired: expected topics, or partitions such as shop-changes/3",
     ),
+    "retired topic of no such name": (
+        "topics: [one, two]",
+        "topics: [one, two]\n  retired: [two/3, tow/3]",
+        "kafka.retired: expected topics of the feed, or their partitions, found 'tow/3'",
+    ),
+    "retired topic outside of the pattern": (
+        "topics: [one, two]",
+        "topic_pattern: shop_.*\n  retired: [shop_a/1, my_shop_a]",
+        "kafka.retired: expected topics of the feed, or their partitions, found 'my_shop_a'",
+    ),
     "pattern without a value": (
         "topics: [one, two]",
         "topic_pattern: ~",

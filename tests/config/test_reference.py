@@ -33,6 +33,8 @@ FOUND_BY_THE_LOADER_ALONE = {
     "long bootstrap host",
     "bootstrap port",
     "topic twice",
+    "retired topic of no such name",
+    "retired topic outside of the pattern",
     "pattern without a value",
     "pattern with too large a number",
     "topic pattern",

@@ -67,8 +67,10 @@ class _Loader(yaml.SafeLoader):
             value = super().construct_object(node, deep)
             if isinstance(value, int):
                 str(value)  # ValueError for one of thousands of digits, which no message could show
+            if isinstance(value, str):
+                value.encode()  # UnicodeEncodeError, a ValueError, for half of a pair: "\ud800"
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            # PyYAML's own, of 2020-99-99, 0x_, !!bool maybe and the like.
+            # Most are PyYAML's own, of 2020-99-99, 0x_, !!bool maybe and the like.
             kind = node.tag.rpartition(":")[2]
             raise _mistake(f"expected a value of YAML's type {kind}; what is text needs quotes", node) from None
         return value

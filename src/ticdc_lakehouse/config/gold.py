@@ -102,7 +102,8 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Mode,
         Meta(
             description="`watermarks`: all tables are as TiDB held them at one TSO; `eventual`, for feeds without "
-            "watermarks: the newest commit of each key that has arrived, at no common TSO."
+            "watermarks: the newest commit of each key that has arrived, at no common TSO. It cannot change once the "
+            "feed has published."
         ),
     ] = Mode.WATERMARKS
     tombstone_days: Annotated[

@@ -89,7 +89,11 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = ()
     topic_pattern: Annotated[
-        TopicPattern | None, Meta(description="A regular expression for the whole names of the changefeed's topics.")
+        TopicPattern | None,
+        Meta(
+            description="A regular expression for the whole names of the changefeed's topics. If they have a "
+            "database's name with capitals, take both spellings: `(?i)Shop_.*` ([why](engineer.md#kafka))."
+        ),
     ] = None
     retired: Annotated[
         tuple[_Place, ...],
@@ -118,3 +122,12 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if self.topics.count(topic) > 1:
                 times = self.topics.count(topic)
                 (key / "topics").note(f"expected each topic once, found {topic!r} {times} times")
+        for place in self.retired:
+            if not self._may_have(place.partition("/")[0]):
+                (key / "retired").note(f"expected topics of the feed, or their partitions, found {place!r}")
+
+    def _may_have(self, topic: str) -> bool:
+        """True if the topic is one of the feed's, as far as the file says."""
+        if self.topic_pattern is None:
+            return topic in self.topics
+        return re.fullmatch(self.topic_pattern, topic) is not None

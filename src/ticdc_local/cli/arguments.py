@@ -15,7 +15,7 @@ from typing import TypeVar
 from ticdc_codec.errors import ConfigError
 
 LAKE = ".lake"
-_ESCAPE, _COMMA = re.compile("%[0-9A-Fa-f]{2}"), re.compile(",")
+_ESCAPE, _PATTERN = re.compile("%[0-9A-Fa-f]{2}"), re.compile(r"[,*?{}\[\]\\]")
 _Words = TypeVar("_Words", bound=StrEnum)
 
 
@@ -76,10 +76,11 @@ def project_root(options: argparse.Namespace) -> Path:
 
 def lake_root(options: argparse.Namespace) -> Path:
     """Returns the lake's folder; it need not exist. Raises ConfigError for a path that delta-rs reads as another one:
-    for a folder ``a%20b`` it reads the folder ``a b``; and for one that Spark takes for two (``spark.local.dir``)."""
+    for a folder ``a%20b`` it reads the folder ``a b``; and for one that Spark takes for two (``spark.local.dir``) or
+    for a pattern of paths."""
     given: Path = options.lake or options.project / LAKE
     root = given.absolute()
-    if forbidden := _ESCAPE.search(str(root.resolve())) or _COMMA.search(str(root)):
+    if forbidden := _ESCAPE.search(str(root.resolve())) or _PATTERN.search(str(root)):
         raise ConfigError(f"{root}: a lake cannot have {forbidden[0]} in its path; name another folder with --lake")
     return root
 

@@ -184,6 +184,9 @@ def clean(lake: Path) -> None:
                 f"{lake}: another process is at work in it ({lock.name}); end that one, or give --lake FOLDER"
             )
     if lake.is_dir():
+        for path in lake.iterdir():
+            if path.name != MARK:  # last, so that the next demo continues after a Ctrl-C
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(lake)
     with writing("--lake", lake):
         lake.mkdir(parents=True)

@@ -60,7 +60,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("--topic", action="append", help="of the changefeed; may be repeated (default: NAME)")
     new.add_argument("--bootstrap-servers", metavar="HOST:PORT,…", help="(default: localhost:9092)")
     new.add_argument("--time-zone", help="of the TiCDC server (default: UTC)")
-    pairs_argument(new, "--option", "of the sink-uri")
+    pairs_argument(new, "--option", "of the sink-uri; enable-tidb-extension is true if not given")
     new.add_argument("--include", action="append", metavar="PATTERN", help="tables, as crm.* (default: all)")
     new.add_argument("--force", action="store_true", help="overwrite an existing file")
 

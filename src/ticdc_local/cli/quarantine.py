@@ -71,28 +71,30 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "dismiss" and not (options.reason or "").strip():
         raise ConfigError("--reason: expected a text that says why these messages are not needed, found none")
     feeds = _feeds(options)
-    match options.action:
-        case "list":
-            lake = open_reader(options)
-            if options.json:
-                print(json.dumps([each for feed in feeds for each in _open_objects(lake, feed, positions)]))
-                return 0
+    lake = open_reader(options)
+    if options.action == "list":
+        if options.json:
+            print(json.dumps([each for feed in feeds for each in _open_objects(lake, feed, positions)]))
+        else:
             print("\n".join(_list_text(options, lake, feed, positions) for feed in feeds))
-            return 0
+        return 0
+    feed = feed_named(options, _one(feeds))
+    if not_run := _not_run(options, lake, feed.name):
+        raise ConfigError(not_run)
+    match options.action:
         case "show":
-            feed = feed_named(options, _one(feeds))
-            return show(options, open_reader(options), feed, positions)
+            return show(options, lake, feed, positions)
         case "replay" if options.dry_run:
-            return _try_replay(options, feed_named(options, _one(feeds)), positions)
+            return _try_replay(options, lake, feed, positions)
         case _:
-            return _act(options, feed_named(options, _one(feeds)).name, messages)
+            return _act(options, lake, feed.name, messages)
 
 
-def _act(options: argparse.Namespace, feed: str, messages: list[str]) -> int:
+def _act(options: argparse.Namespace, lake: DeltaReader, feed: str, messages: list[str]) -> int:
     """Replays or dismisses; 1 if a message stays open, or a position has none. Spark starts where there is one."""
     dismisses, positions = options.action == "dismiss", positions_of(messages)
     done = tuple(QuarantineAction) if dismisses else (QuarantineAction.REPLAYED,)  # a dismissed message may be replayed
-    absent = quarantine.absent(open_reader(options), feed, positions, done)
+    absent = quarantine.absent(lake, feed, positions, done)
     code = 0
     if not absent or len(absent) < len(set(positions)):
         run = feed_run(options, feed)
@@ -125,13 +127,20 @@ def _one(feeds: list[str]) -> str:
 
 def _list_text(options: argparse.Namespace, lake: DeltaReader, feed: str, positions: list[Position]) -> str:
     """Returns how many messages are open for which reason, and the first of them with position and detail."""
-    if not lake.exists(Layer.BRONZE, landing.offsets_table(feed)):
-        return f"{feed}: bronze has not run for this feed: {_run_command(options, feed)}"
-    if not events_table.exists(lake, feed):
-        return f"{feed}: silver has not run for this feed: {_run_command(options, feed)}"
+    if not_run := _not_run(options, lake, feed):
+        return not_run
     reasons = Counter(quarantine.reasons(lake, feed, positions))
     first = quarantine.first_open(lake, feed, positions, _SHOWN)
     return "\n".join([summary(feed, reasons), *map(message_text, first), *_rest(feed, reasons.total())])
+
+
+def _not_run(options: argparse.Namespace, lake: DeltaReader, feed: str) -> str | None:
+    """Returns the line of a feed that bronze or silver has not run for; None if both have."""
+    has_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
+    if has_landed and events_table.exists(lake, feed):
+        return None
+    layer = Layer.SILVER if has_landed else Layer.BRONZE
+    return f"{feed}: {layer} has not run for this feed: {_run_command(options, feed)}"
 
 
 def _run_command(options: argparse.Namespace, feed: str) -> str:
@@ -164,10 +173,9 @@ def _rest(feed: str, count: int) -> list[str]:
     return [f"  and {count - _SHOWN} more; silver.{feed}_quarantine has all that ever were"] if count > _SHOWN else []
 
 
-def _try_replay(options: argparse.Namespace, feed: Feed, positions: list[Position]) -> int:
+def _try_replay(options: argparse.Namespace, lake: DeltaReader, feed: Feed, positions: list[Position]) -> int:
     """Prints how many messages would decode now, and why the others would not; 1 if there are others, or a position has
     no open message."""
-    lake = open_reader(options)
     absent = quarantine.absent(lake, feed.name, positions)
     limit = max(_TRIED, len(positions))
     with progress("decoding"):

@@ -28,7 +28,7 @@ from ticdc_local.preflight import check_lake, problems
 from ticdc_local.runner.bundle import load_bundle
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.graph import read_job
-from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
+from ticdc_local.runner.job import check_job_parameters, feed_parameters, local_parameters, run_job
 from ticdc_local.runner.notebook import (
     Notebook,
     Surroundings,
@@ -78,7 +78,9 @@ def _run_job(options: argparse.Namespace, given: Mapping[str, str]) -> int:
     key = _job_key(options)
     project, lake = project_root(options), lake_root(options)
     bundle = load_bundle(project)
-    declared = read_job(bundle, key).parameters
+    job = read_job(bundle, key)
+    check_job_parameters(job, given)  # before the brokers are asked
+    declared = job.parameters
     own = {name: value for name, value in local_parameters(project, lake).items() if name in declared}
     every = {} if options.every is None else {"every_seconds": str(options.every)}
     parameters = {**own, **_feeds(options.feed, declared), **every, **given}

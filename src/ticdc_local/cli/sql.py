@@ -105,8 +105,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _statements(options: argparse.Namespace) -> list[str]:
-    """Returns the statements of ``-e``, else of standard input."""
-    texts = options.statements or [sys.stdin.read()]
+    """Returns the statements of ``-e``, else of standard input. Raises ConfigError if they are not UTF-8."""
+    try:
+        texts = options.statements or [sys.stdin.read()]
+        "".join(texts).encode()  # where the locale is C, other bytes are surrogates
+    except UnicodeError:
+        given = "-e" if options.statements else "standard input"
+        raise ConfigError(f"{given}: expected SQL in UTF-8, found other bytes") from None
     return [*chain.from_iterable(map(sql_statements, texts))]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -72,9 +72,7 @@ def run_job(
     Raises: ConfigError when the bundle or a parameter is wrong, before anything runs; what ``session_factory`` raises.
     """
     job = read_job(bundle, job_key)
-    for name in parameters:
-        if name not in job.parameters:
-            raise ConfigError(f"job {job.key}: no parameter {name!r}; {suggestion(name, job.parameters)}")
+    check_job_parameters(job, parameters)
     runner = _Runner(
         bundle=bundle,
         session=cache(session_factory),
@@ -82,6 +80,13 @@ def run_job(
         retry_wait_seconds=retry_wait_seconds,
     )
     return _Run(runner=runner, job=job, parameters={**job.parameters, **parameters}).result()
+
+
+def check_job_parameters(job: Job, parameters: Iterable[str]) -> None:
+    """Raises ConfigError for a parameter that the job does not have."""
+    for name in parameters:
+        if name not in job.parameters:
+            raise ConfigError(f"job {job.key}: no parameter {name!r}; {suggestion(name, job.parameters)}")
 
 
 class _Failure:
