@@ -1,7 +1,7 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # A blocked table: continue
-# MAGIC - **In**: a table of `ops.tables` with a `block_reason`, what to do, and why.
+# MAGIC - **In**: a table of `ops.tables` with `blocked_at`, what to do, and why.
 # MAGIC - **Out**: `skip-ddl` skips the DDL that blocks it, `resume` tries again from there.
 # MAGIC   `ops.overrides` keeps the override, and the next run of gold continues with the table.
 # MAGIC - **Contract**: changes no row. After `skip-ddl` the table may differ from TiDB by what the DDL did to it.
