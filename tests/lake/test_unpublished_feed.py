@@ -81,6 +81,16 @@ def test_feed_that_landed_and_never_published_is_shown_from_its_first_run_on(
     assert hours_without_window(lake, other.name, "never_begun") == 1_000_000 // 60
 
 
+def test_a_layer_that_runs_too_early_names_the_one_that_has_not_run(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path / "lake")
+    with pytest.raises(ConfigError, match=f"feed {feed.name}: bronze has not run for this feed: run it first"):
+        feed.run.silver()
+    with pytest.raises(ConfigError, match=f"feed {feed.name}: silver has not run for this feed: run it first"):
+        feed.run.gold()
+
+
 def test_a_feed_whose_first_run_of_bronze_fails_is_shown(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
