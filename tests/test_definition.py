@@ -100,10 +100,13 @@ def test_table_is_defined_by_the_columns_of_its_rows() -> None:
     )
 
 
-@pytest.mark.parametrize(("others", "sized"), [("int", False), ("int(11)", True)])
+@pytest.mark.parametrize(
+    ("others", "sized"), [("int", False), ("int(11)", True), ("bit(1)", False), ("datetime(6)", False)]
+)
 def test_digits_that_messages_do_not_show(others: str, sized: bool) -> None:
-    """A protocol that tells sizes tells that a DATETIME has none."""
+    """A protocol that tells sizes tells that a DATETIME has none. Debezium tells those of BIT, and calls a DATETIME(4)
+    ``datetime(6)``."""
     columns = tuple(Column(name=kind, type=kind) for kind in (others, "datetime", "varchar"))
     table = table_from_wire("d", "t", columns)
-    assert [column.sized for column in table.columns] == [True, sized, True]
+    assert [column.sized for column in table.columns] == [others != "datetime(6)", sized, True]
     assert table_from_json(table_to_json(table)) == table

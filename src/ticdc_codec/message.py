@@ -66,6 +66,8 @@ class _Stored(msgspec.Struct, forbid_unknown_fields=True):
     value: str
 
 
+_BEGINS = b'{"key":'
+"""How Go writes a `_Stored`; no message of a protocol begins so."""
 _STORED = msgspec.json.Decoder(_Stored)
 _ENCODE = msgspec.json.Encoder().encode
 
@@ -73,12 +75,18 @@ _ENCODE = msgspec.json.Encoder().encode
 def stored_value(objects: Mapping[str, bytes], location: str, options: SinkOptions) -> bytes:
     """Returns the value of the message that lies at ``location``, without its compression.
 
-    Raises DecodeError ``claim_check_missing`` if there is no object, and others if it is not a message.
+    Raises DecodeError ``claim_check_missing`` if there is no object, ``claim_check_mismatch`` if it has the other form
+    than ``claim-check-raw-value`` says, and others if it is not a message.
     """
     try:
         content = objects[location]
     except KeyError:
         raise DecodeError("claim_check_missing", "expected an object, found none") from None
+    is_raw = not content.startswith(_BEGINS)
+    if is_raw != options.claim_check_raw_value:
+        found = "the message itself" if is_raw else "its key and value in base64"
+        option = f"claim-check-raw-value is {str(is_raw).lower()} in the changefeed"
+        raise DecodeError("claim_check_mismatch", f"found {found} at {location}: {option}, and not in the feed file")
     value = content if options.claim_check_raw_value else stored_message(content).value or b""
     return decompress(value, options.large_message_handle_compression)
 

@@ -18,6 +18,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import shortest_texts
+from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.live_table import create_live_table
@@ -201,10 +202,15 @@ def fill(lake: Lake, table: Table, values: str) -> None:
 
 
 def alter_live_table(
-    lake: Lake, table: Table, ddl: str, ddl_time_zone: str | None = None, time_zone: str = "UTC"
+    lake: Lake,
+    table: Table,
+    ddl: str,
+    ddl_time_zone: str | None = None,
+    time_zone: str = "UTC",
+    traits: ProtocolTraits | None = None,
 ) -> str:
     """Carry out a DDL; gives the live table's name."""
-    config = GoldConfig(feed="f", time_zone=time_zone, ddl_time_zone=ddl_time_zone)
+    config = GoldConfig(feed="f", time_zone=time_zone, ddl_time_zone=ddl_time_zone, traits=traits or ProtocolTraits())
     (statement,) = read_ddl(ddl, "d", "t")
     assert isinstance(statement, AlterTable)
     changed = change(table, statement)
@@ -216,12 +222,14 @@ def alter_live_table(
 def test_a_key_gets_the_digits_of_its_new_type(lake: Lake) -> None:
     name = altered(
         lake,
-        "CREATE TABLE d.t (a DATETIME, v DATETIME, PRIMARY KEY (a))",
-        f"""(TIMESTAMP_NTZ'{NO_HOUR}', NULL, 1, map('v', '0000-00-00 00:00:00'), '["{NO_HOUR}"]')""",
-        "ALTER TABLE t MODIFY a DATETIME(3), MODIFY v DATETIME(1)",
+        "CREATE TABLE d.t (a DATETIME, v DATETIME, w TIMESTAMP(3), PRIMARY KEY (a))",
+        f"""(TIMESTAMP_NTZ'{NO_HOUR}', NULL, NULL, 1,
+        map('v', '0000-00-00 00:00:00', 'w', '0000-00-00 00:00:00'), '["{NO_HOUR}"]')""",
+        "ALTER TABLE t MODIFY a DATETIME(3), MODIFY v DATETIME(1), MODIFY w TIMESTAMP(6)",
     )
     (row,) = lake.spark.sql(f"SELECT _ticdc_key, {IRREGULAR} FROM {name}").collect()
-    assert tuple(row) == (wire_key(f"{NO_HOUR}.000"), {"v": "0000-00-00 00:00:00.0"})
+    zero = "0000-00-00 00:00:00"  # Debezium sends a zero TIMESTAMP without digits
+    assert tuple(row) == (wire_key(f"{NO_HOUR}.000"), {"v": f"{zero}.0", "w": f"{zero}.000000"})
 
 
 @pytest.mark.parametrize(("old", "new"), [("\u03c3", "\u03c2"), ("i", "\u0131")])
@@ -422,6 +430,16 @@ def test_texts_of_unknown_digits_block_the_table(lake: Lake) -> None:
     for ddl in ("MODIFY d VARCHAR(30)", "RENAME COLUMN a TO z", "MODIFY b BIGINT"):
         with pytest.raises(ApplyError, match="do not show how many digits"):
             alter_live_table(lake, table, f"ALTER TABLE t {ddl}")
+
+
+@pytest.mark.parametrize("change", ["t VARCHAR(20)", "n VARCHAR(9)"])
+def test_texts_that_debezium_writes_in_its_own_way_block_the_table(lake: Lake, change: str) -> None:
+    """It sends a TIME with three digits or six, and a DECIMAL with those that it needs."""
+    table, row = wire_table(change[0])
+    fill(lake, table, row)
+    traits = ProtocolTraits(noncanonical_key_digits=True)
+    with pytest.raises(ApplyError, match="do not show how many digits"):
+        alter_live_table(lake, table, f"ALTER TABLE t MODIFY {change}", traits=traits)
 
 
 def test_digits_that_are_not_known_are_shown_as_far_as_they_are_not_0(spark: SparkSession) -> None:

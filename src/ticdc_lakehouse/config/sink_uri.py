@@ -41,6 +41,7 @@ CONNECTION_OPTIONS = (
     "sasl-oauth-scopes",
     "sasl-oauth-token-url",
     "sasl-user",
+    "transaction-atomicity",
     "write-timeout",
 )
 SECRETS = ("sasl-password", "sasl-gssapi-password", "sasl-oauth-client-secret")

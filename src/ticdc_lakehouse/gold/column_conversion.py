@@ -13,17 +13,17 @@ from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.effect import ColumnConverted
 from ticdc_lakehouse.schema.names import fold
-from ticdc_lakehouse.sql.key_text import check_digits
+from ticdc_lakehouse.sql.key_text import check_digits, unknown_digits
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time, zeros
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     TypedColumn,
     by_name,
-    filled_time_sql,
     stored_text_sql,
     typed_column,
     value_text_sql,
+    with_digits_sql,
 )
 from ticdc_lakehouse.sql.value_range import is_value_sql
 
@@ -62,6 +62,8 @@ def _convert(
     text = stored_text_sql(old, zone)
     if before.type.family is Family.TIMESTAMP and has_session_time(before.type, after.type):
         text = _local_sql(old, text, zone)
+    if after.type.family is Family.TEXT and not before.sized and config.rewrites_key(before.type):
+        raise unknown_digits(before)
     converted = _converted_sql(before, after, text)
     if after.type.family is Family.TIMESTAMP and has_session_time(before.type, after.type):
         converted = _instant_sql(new, converted, zone)
@@ -118,7 +120,7 @@ def _converted_sql(before: ColumnDefinition, after: ColumnDefinition, text: str)
     """Returns `converted_sql`, also for values whose digits after the point only their texts show."""
     kinds = before.type.family, after.type.family
     if not before.sized and kinds == (Family.TIME, Family.TIME):
-        return filled_time_sql(text, after.type.digits)
+        return with_digits_sql(text, after.type.digits)
     if kinds[1] is Family.TEXT:
         check_digits(before)
     if not has_session_time(before.type, after.type):
@@ -135,7 +137,9 @@ def _more_digits(rows: AlteredRows, before: ColumnDefinition, after: ColumnDefin
     if before.type.family not in _MOMENTS or had == has:
         return rows
     name = literal(before.name)
-    longer = f"regexp_replace(v, '(?<!Z)(?=Z?$)', {zeros(had, has)})"  # before the Z of a text in UTC
+    # Before the Z of a text in UTC. A zero date of Debezium has no digits.
+    more = f"CASE WHEN contains(v, '.') THEN {zeros(had, has)} ELSE {zeros(0, has)} END"
+    longer = f"regexp_replace(v, '(?<!Z)(?=Z?$)', {more})"
     texts = f"transform_values({IRREGULAR}, (k, v) -> CASE WHEN k = {name} THEN {longer} ELSE v END)"
     return rows.select(
         {IRREGULAR: f"CASE WHEN map_contains_key({IRREGULAR}, {name}) THEN {texts} ELSE {IRREGULAR} END"}

@@ -229,7 +229,8 @@ def _column_from(members: dict[str, Any]) -> ColumnDefinition:
 def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> Table:
     """Returns the definition as far as a row message shows it: types without lengths, keys only where the wire names
     them."""
-    sized = any(parse_type(column.type).size for column in columns)
+    kinds = [parse_type(column.type) for column in columns]
+    sized = any(kind.size and kind.family not in _SIZED_ALONE for kind in kinds)
     return Table(
         database=database,
         table=table,
@@ -238,6 +239,8 @@ def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> T
     )
 
 
+_SIZED_ALONE = (Family.BIT, Family.DATETIME)
+"""Types whose size Debezium shows, and that of no other. It calls a DATETIME with four digits or more datetime(6)."""
 _WITH_DIGITS = (Family.DATETIME, Family.TIMESTAMP, Family.TIME, Family.DECIMAL)
 _WITH_LENGTH = ("char", "binary", "bit")
 """Types that have a length where a statement gives none (``sized``)."""
@@ -247,5 +250,6 @@ def _column_from_wire(column: Column, *, sized: bool) -> ColumnDefinition:
     """Returns the definition of a column of messages. ``sized``: messages show the sizes of types, so that a type
     without one has none."""
     kind = parse_type(column.type)
-    sized = sized or not (kind.family in _WITH_DIGITS or kind.name in _WITH_LENGTH)
+    is_bit = kind.family is Family.BIT and bool(kind.size)
+    sized = sized or is_bit or not (kind.family in _WITH_DIGITS or kind.name in _WITH_LENGTH)
     return ColumnDefinition(name=column.name, type=kind, by=column.by, defect=column.defect, sized=sized)

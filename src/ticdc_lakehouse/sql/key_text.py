@@ -56,4 +56,9 @@ def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
 def check_digits(column: ColumnDefinition) -> None:
     """Raises ApplyError for a moment whose text is not known."""
     if column.has_unknown_digits:
-        raise ApplyError(f"column {column.name}: messages do not show how many digits its values have after the point")
+        raise unknown_digits(column)
+
+
+def unknown_digits(column: ColumnDefinition) -> ApplyError:
+    """Returns the error of a column whose texts are not known."""
+    return ApplyError(f"column {column.name}: messages do not show how many digits its values have after the point")

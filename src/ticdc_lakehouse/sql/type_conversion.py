@@ -241,7 +241,7 @@ def _time_to_time(before: MysqlType, after: MysqlType, text: str) -> str:
 
 def zeros(had: int, has: int) -> str:
     """Returns the SQL of what follows a time's text if it gets more digits after the point."""
-    return f"'{'' if had else '.'}{'0' * (has - had)}'"
+    return f"'{'' if had or not has else '.'}{'0' * (has - had)}'"
 
 
 def _names(before: MysqlType, _after: MysqlType, text: str) -> str:

@@ -211,9 +211,12 @@ def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: 
             return _enum_sql(column.type.elements, text)
         case Family.SET if column.by != "name" and column.type.elements:
             return _set_sql(column.type.elements, text)
+        # Debezium's values have other digits (a TIME 0, 3 or 6, a DECIMAL as few as it needs). A value that needs more
+        # than the type has is kept: the definition is old.
         case Family.TIME if column.type.digits:
-            # Debezium sends as many digits as a value needs. More than the type has are kept: the definition is old.
-            return f"coalesce({filled_time_sql(text, column.type.digits)}, {text})"
+            return f"coalesce({with_digits_sql(text, column.type.digits)}, {text})"
+        case Family.DECIMAL if spark_type == "STRING" and column.type.scale:
+            return f"coalesce({with_digits_sql(text, column.type.scale)}, {text})"
         case _ if spark_type == "STRING":
             return text
         case Family.DECIMAL:
@@ -224,10 +227,10 @@ def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: 
             return f"try_cast({text} AS {spark_type})"
 
 
-def filled_time_sql(text: str, digits: int) -> str:
-    """Returns the text of a TIME with so many digits after the point; NULL if it has more."""
-    fraction = f"split_part({text}, '.', 2)"
-    filled = f"concat(split_part({text}, '.', 1), '.', rpad({fraction}, {digits}, '0'))" if digits else text
+def with_digits_sql(text: str, digits: int) -> str:
+    """Returns the text of a TIME or DECIMAL with so many digits after the point; NULL if it needs more."""
+    whole, fraction = f"split_part({text}, '.', 1)", f"trim(TRAILING '0' FROM split_part({text}, '.', 2))"
+    filled = f"concat({whole}, '.', rpad({fraction}, {digits}, '0'))" if digits else whole
     return f"CASE WHEN length({fraction}) <= {digits} THEN {filled} END"
 
 
