@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from one_table import KNOWN, STATE, after_window, ddl, planning_input, table, with_names
+import pytest
+from one_table import DDL_STOP, KNOWN, STATE, after_window, ddl, planning_input, table, with_names
 
 from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.planning.window import DdlEvent
+from ticdc_lakehouse.planning.window import BatchRange, DdlEvent
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName
 
@@ -126,3 +127,14 @@ def test_a_rename_to_a_name_that_stays_taken_blocks_in_the_next_window() -> None
     now = after_window(reads_again(*renames(60, "b a 0"), shown=A), 70)
     made = planned(replace(now, window=replace(now.window, ddls=renames(60, "b a 0"))))
     assert all("exists already" in str(each.stop) for each in made.values())
+
+
+@pytest.mark.parametrize("eventual", [False, True])
+def test_of_two_tables_that_a_rename_blocked_one_may_continue(eventual: bool) -> None:
+    """The other one keeps its name: the RENAME, read again, would give it that of the first one."""
+    pairs = renames(5, "a b 0")
+    now = reads_again(*pairs, shown=A)
+    blocked = replace(now.before.tables[A], applied_tso=5, stop=replace(DDL_STOP, query=pairs[0].query))
+    before = replace(now.before, tables={**now.before.tables, A: blocked})
+    now = replace(now, before=before, batches=BatchRange(after=0, through=1) if eventual else None)
+    assert {name: each.stop is None for name, each in planned(now).items()} == {A: False, B: True}

@@ -473,6 +473,13 @@ def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> N
     assert "lacks: w" in (block_reason(again) or "")
 
 
+@pytest.mark.parametrize("action", ["TRUNCATE PARTITION p0", "RENAME COLUMN id TO v, RENAME COLUMN v TO id"])
+def test_a_ddl_that_changes_any_row_is_not_done_to_newer_ones(action: str) -> None:
+    partitioned = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 2"
+    made = plan(arriving(known=definition(sql=partitioned), ddls=(coming_late(8, f"ALTER TABLE t {action}"),)))
+    assert "it came late, and the table may have rows from after it" in (block_reason(made) or "")
+
+
 def test_tables_come_and_go_late_too() -> None:
     assert plan_tables(arriving(ddls=(coming_late(8, "DROP TABLE t"),))).tables == ()
     made = plan(

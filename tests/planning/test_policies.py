@@ -83,6 +83,35 @@ def test_a_table_that_is_kept_gives_way_to_one_that_gold_does_not_have(later: st
     assert [(gone.name, gone.dropped_at) for gone in made.recoverable if gone.definition is not None] == [(NAME, 16)]
 
 
+@pytest.mark.parametrize(
+    "later", ["TRUNCATE TABLE t", "RENAME TABLE t TO u", "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"]
+)
+@pytest.mark.parametrize("made", ["CREATE TABLE t (id BIGINT PRIMARY KEY) CHARACTER SET binary", "ALTER TABLE t ADD x"])
+def test_a_table_that_is_kept_gives_way_where_a_ddl_cannot_be_read(made: str, later: str) -> None:
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(DROP, ddl(17, made), ddl(18, later)), config=KEEP)
+    assert all(each.definition is None for each in plan_tables(now).tables)
+    assert DATA in {gone.definition.stable_id for gone in plan_tables(now).recoverable if gone.definition}
+
+
+def test_a_kept_table_that_is_restored_in_eventual_mode_is_blocked() -> None:
+    """By rows alone, too: Debezium sends no RECOVER."""
+    batches = BatchRange(after=None, through=0)
+    now = replace(planning_input(ROWS, known=KNOWN, state=STATE, ddls=(DROP,), config=KEEP), batches=batches)
+    assert block_reason(plan(now)) == "TiDB dropped it at 16 (on_drop: keep)"
+    rows = {NAME: (ROWS, LATER)}
+    restored = replace(now, window=replace(now.window, rows=rows))
+    assert "its rows continue after TiDB dropped it at 16" in (block_reason(plan(restored)) or "")
+    ddls = (DROP, ddl(17, "RECOVER TABLE t"))
+    restored = replace(now, window=replace(now.window, rows=rows, ddls=ddls))
+    assert "the rows of the restored table are unknown" in (block_reason(plan(restored)) or "")
+
+
+@pytest.mark.parametrize("query", ["RECOVER TABLE t", "CREATE TABLE t AS SELECT 1"])
+def test_a_ddl_without_which_rows_are_missing_is_not_ignored(query: str) -> None:
+    made = plan(planning_input(LATER, ddls=(ddl(16, query),), config=IGNORE))
+    assert (made.definition, made.through, needs_override(made)) == (None, 16, True)
+
+
 def test_a_table_that_is_kept_leaves_gold_when_it_is_restored_to_a_name_that_the_filter_excludes() -> None:
     ddls = (DROP, ddl(17, "FLASHBACK TABLE t TO u"), ddl(18, "DROP TABLE u"), ddl(19, "RECOVER TABLE t"))
     excludes = replace(KEEP, matches=lambda _, table: table != "u")

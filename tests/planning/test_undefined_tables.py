@@ -162,6 +162,23 @@ def test_truncated_table_without_columns_has_the_rows_since() -> None:
     assert (block_reason(made), merged(made)) == (None, [group(NAME, 18)])
 
 
+@pytest.mark.parametrize("swap", ["RENAME TABLE t TO u, idle TO t", "RENAME TABLE t TO tmp, idle TO t, tmp TO u"])
+def test_a_table_that_took_a_name_and_shows_only_deletes_keeps_it(swap: str) -> None:
+    """The window after reads the RENAME again, since the table is not complete."""
+    state = TableState(lake_name="f_d_t", stable_id=DATA, version=4, applied_tso=10)
+    deleted = replace(group(NAME, 17), whole=False)
+    now = replace(window(ddl(14, swap), rows=(deleted,)), definitions={DATA: KNOWN})
+    now = replace(now, before=replace(now.before, tables={NAME: state}))
+    now = with_names(now, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA))
+    made = plan_tables(now).tables
+    assert [(each.name, each.definition is None) for each in made] == [(NAME, True), (U, False)]
+    again = following(now, made[0])
+    kept = replace(state, lake_name="f_d_u", applied_tso=20)
+    moved = {stable_id: each.definition for each in made if each.definition for stable_id in [DATA]}
+    again = replace(again, before=replace(again.before, tables={**again.before.tables, U: kept}), definitions=moved)
+    assert [(each.name, each.definition is None) for each in plan_tables(again).tables] == [(NAME, True), (U, False)]
+
+
 C = Column(name="c", type="int")
 GONE = replace(group(NAME, 12), whole=False)
 

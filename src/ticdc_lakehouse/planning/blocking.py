@@ -55,8 +55,9 @@ def is_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) 
 
 
 def block_unless_ignored(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
-    """Blocks a table before an unsupported DDL, unless the policy is to ignore it or an override skips it."""
-    if is_ignored(inputs, builder):
+    """Blocks a table before an unsupported DDL, unless an override skips it, or the policy is to ignore it, and gold
+    can: it cannot where it lacks rows, or does not know which table is meant."""
+    if is_ignored(inputs, builder) and builder.definition is not None and stop.can_skip:
         skip(ddl, builder)
     else:
         block_unless_skipped(inputs, ddl, builder, _ignorable(stop))

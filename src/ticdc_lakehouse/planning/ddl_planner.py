@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
@@ -44,9 +44,11 @@ from ticdc_lakehouse.schema.statement import (
     TruncateTable,
     Unread,
     is_of_all_tables,
+    names_of,
 )
 
 _EXPORT_TOO_CLOSE = "the export of the table was taken seconds before this DDL and may have rows from after it"
+_AFTER_NEWER_ROWS = "it came late, and the table may have rows from after it, which it must not change"
 _KEYLESS_BEFORE = (
     "gold did not know the table: it had no primary key, and TiCDC sends neither the CREATE TABLE nor the rows of a "
     "table without a key, so its earlier rows are unknown"
@@ -64,6 +66,7 @@ _OTHER_SCHEMA = "gold.schema gives the new name another schema, and no catalog m
 
 def plan_ddl(tables: WindowTables, ddl: DdlEvent, statement: TableStatement) -> None:
     """Updates the plans of all tables that the statement affects."""
+    _end_kept(tables, ddl, _names_in_use(statement))
     match statement:
         case CreateTable(table=table):
             tables.create(ddl, table.name, table)
@@ -83,6 +86,26 @@ def plan_ddl(tables: WindowTables, ddl: DdlEvent, statement: TableStatement) -> 
             _exchange(tables, ddl, statement)
         case Unread():
             _block_unread(tables, ddl, statement)
+
+
+def _names_in_use(statement: TableStatement) -> Sequence[TableName]:
+    """Returns the names that tables of TiDB have before a statement, which does not drop or restore them."""
+    match statement:
+        case RenameTables(pairs=pairs, unqualified=False):
+            return [old for old, _ in pairs if old not in {new for _, new in pairs}]
+        case AlterTable() | TruncateTable() | ExchangePartition() | Unread():
+            return names_of(statement)
+        case _:
+            return ()
+
+
+def _end_kept(tables: WindowTables, ddl: DdlEvent, names: Iterable[TableName]) -> None:
+    """Ends the kept tables (``on_drop: keep``) of these names: TiDB has other tables of them."""
+    for name in names if tables.is_new(ddl) else ():
+        kept = tables.builders.named(name)
+        if kept is not None and kept.dropped_before(ddl.commit_ts):
+            tables.builders.remove(kept)
+            tables.keep_recoverable(end_table(kept, ddl))
 
 
 def _create_like(tables: WindowTables, ddl: DdlEvent, statement: CreateTableLike) -> None:
@@ -149,12 +172,19 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
         merge_until(tables.inputs, builder, ddl.commit_ts)
     if is_skipped(tables.inputs, ddl, builder):
         skip(ddl, builder)
-    elif builder.may_include(ddl) and (removes_rows(statement) or swaps_names(statement)):
+    elif builder.may_include(ddl) and _changes_any_row(statement):
         builder.block(unsupported(ddl, _EXPORT_TOO_CLOSE))
+    elif ddl.out_of_order and builder.state is not None and _changes_any_row(statement):
+        builder.block(unsupported(ddl, _AFTER_NEWER_ROWS))
     elif adds_unnamed_key(statement) and builder.has_effect_of(ddl, statement):
         builder.record_ddl(ddl)
     else:
         _alter_columns(tables, ddl, builder, statement)
+
+
+def _changes_any_row(statement: AlterTable) -> bool:
+    """True if the statement must not be done to rows from after it."""
+    return removes_rows(statement) or swaps_names(statement)
 
 
 def _alter_columns(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder, statement: AlterTable) -> None:
@@ -212,6 +242,8 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
     is_same = builder is not None and builder.name == statement.to
     name = builder.name if builder is not None and is_same else tables.builders.spelled(statement.to)
     if builder is None or builder.definition is None or tables.inputs.eventual:
+        if builder is not None and builder in tables.builders:
+            tables.builders.remove(builder)
         stop = unsupported(ddl, "the rows of the restored table are unknown")
         tables.block_named(ddl, (name,), stop)
         return
@@ -293,11 +325,7 @@ def _rename_unknown(tables: WindowTables, ddl: DdlEvent, old: TableName, new: Ta
     if not tables.is_new(ddl):
         return
     tables.renamed_unknown[new] = ddl.commit_ts
-    kept = tables.builders.named(new)
-    if kept is not None and kept.dropped_before(ddl.commit_ts):
-        merge_until(tables.inputs, kept, ddl.commit_ts)
-        tables.builders.remove(kept)
-        tables.keep_recoverable(end_table(kept, ddl))
+    _end_kept(tables, ddl, (new,))
     if not tables.inputs.config.matches(*old):
         moved = tables.create(ddl, new, None)
         if moved is not None:

@@ -29,13 +29,17 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     stop = state.stop
     if stop is not None and (stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN) or stop.named_at):
         builder.awaits_rows = stop
+        if definition is None and stop.named_at and stop.named_at == stop.commit_ts:
+            builder.named_until = stop.named_at + 1  # its rows showed it; the RENAME that made it may be read again
     points = (*_late_points(inputs, name, current), *_missed_points(inputs, builder, name, state))
     below = (point for point in points if point.tso < state.applied_tso)  # the others are read
     late = earliest(below)
     lacks_rows = lacks_former_rows(builder, state)
     keeps_reason = late is None or state.dropped or lacks_rows or is_ambiguous(builder)
     if state.stop is not None and keeps_reason and (state.stop.needs_override or lacks_rows):
-        builder.named_until = inputs.before.tso if definition is None else 0
+        if inputs.eventual:
+            builder.name = current  # the DDLs that led to it are not read again
+        builder.named_until = inputs.before.tso if definition is None or inputs.eventual else 0
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None:

@@ -75,9 +75,14 @@ class TablesOfRows:
 
     def _end_kept(self, name: TableName, first: int) -> None:
         """Ends a dropped table that gold keeps (``on_drop: keep``) where rows of its name arrive after the DROP: they
-        are not rows of the table that gold shows. In eventual mode rows may be in any order."""
+        are not rows of the table that gold shows. In eventual mode, where rows may be in any order, it is blocked."""
         kept = self._tables.builders.named(name)
-        if not self._inputs.eventual and kept is not None and kept.dropped_before(first):
+        if kept is None or kept.dropped_at is None:
+            return
+        if self._inputs.eventual:
+            if any(group.last > kept.dropped_at for group in self._inputs.window.rows[name]):
+                kept.stop = restored(kept.dropped_at)
+        elif kept.dropped_before(first):
             kept.stop = None
             self._tables.builders.remove(kept)
             self._tables.keep_recoverable(kept)

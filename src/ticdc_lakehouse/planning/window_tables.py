@@ -53,9 +53,13 @@ class WindowTables:
         self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
 
     def finish(self) -> None:
-        """Merges the remaining rows of all tables."""
+        """Merges the remaining rows of all tables. A blocked table gives way where another one has its name: it keeps
+        its published one, from which the next window follows it again."""
         for builder in self.builders:
             merge_rest(self.inputs, builder)
+            former = builder.published_name
+            if builder.stop is not None and former is not None and len(self.builders.all_named(builder.name)) > 1:
+                self.builders.rename(builder, former)
 
     def record_renames(self, ddls: Sequence[DdlEvent]) -> None:
         """Records all renames of one commit_ts for every table that one of them renamed. In a swap its new name is
