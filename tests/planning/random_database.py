@@ -46,8 +46,7 @@ class DatabaseScript(ColumnChanges, RowChanges):
         """Adds those of the tables that are gone to the dropped ones; takes away the ones that are back."""
         there = {table.number for table in self.now.tables.values()}
         self.dropped |= {name: table for name, table in before.items() if table.number not in there}
-        shown = (table for table in self.now.tables.values() if not (table.unknown or self.hides(table.name)))
-        back = {table.number for table in shown}
+        back = {table.number for table in self.now.tables.values() if not table.unknown}
         left = ((name, table) for name, table in self.dropped.items() if name not in self.now.tables)
         self.dropped = {name: table for name, table in left if table.number not in back}
         self.kept_states[self.commit_ts] = deepcopy(self.dropped)
