@@ -320,9 +320,13 @@ def test_claim_check_objects_that_are_not_right() -> None:
     assert (missing.reason, missing.database, missing.table) == ("claim_check_missing", "vec", "large")
     ((location, content),) = objects().items()
     assert claim({location: content[:-1]}).reason == "truncated"
-    assert claim({location: content}, claim_check_raw_value=True).reason in ("missing_member", "unknown_member")
+    raw = base64.b64decode(json.loads(content)["value"])
+    for is_raw, other in ((True, content), (False, raw)):
+        wrong = claim({location: other}, claim_check_raw_value=is_raw)
+        assert wrong.reason == "claim_check_mismatch"
+        assert f"claim-check-raw-value is {str(not is_raw).lower()} in the changefeed" in wrong.detail
     assert claim({location: b'{"key":null,"value":"*"}'}).reason == "bad_value"
-    whole = json.loads(base64.b64decode(json.loads(content)["value"]))
+    whole = json.loads(raw)
     bare = {name: member for name, member in whole.items() if name != "_tidb"}
     for other in (UPDATE, WATERMARK, json.dumps(bare).encode(), json.dumps(whole | {"isDdl": True}).encode()):
         stored = {"key": None, "value": base64.b64encode(other).decode()}
