@@ -477,7 +477,7 @@ def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> N
 def test_a_ddl_that_changes_any_row_is_not_done_to_newer_ones(action: str) -> None:
     partitioned = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 2"
     made = plan(arriving(known=definition(sql=partitioned), ddls=(coming_late(8, f"ALTER TABLE t {action}"),)))
-    assert "it came late, and the table may have rows from after it" in (block_reason(made) or "")
+    assert "it arrived late, and the table may have rows from after it" in (block_reason(made) or "")
 
 
 def test_tables_come_and_go_late_too() -> None:

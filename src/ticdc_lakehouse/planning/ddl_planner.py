@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
@@ -48,7 +48,7 @@ from ticdc_lakehouse.schema.statement import (
 )
 
 _EXPORT_TOO_CLOSE = "the export of the table was taken seconds before this DDL and may have rows from after it"
-_AFTER_NEWER_ROWS = "it came late, and the table may have rows from after it, which it must not change"
+_AFTER_NEWER_ROWS = "it arrived late, and the table may have rows from after it, which it must not change"
 _KEYLESS_BEFORE = (
     "gold did not know the table: it had no primary key, and TiCDC sends neither the CREATE TABLE nor the rows of a "
     "table without a key, so its earlier rows are unknown"
@@ -66,7 +66,7 @@ _OTHER_SCHEMA = "gold.schema gives the new name another schema, and no catalog m
 
 def plan_ddl(tables: WindowTables, ddl: DdlEvent, statement: TableStatement) -> None:
     """Updates the plans of all tables that the statement affects."""
-    _end_kept(tables, ddl, _names_in_use(statement))
+    tables.end_kept(ddl, _names_in_use(statement))
     match statement:
         case CreateTable(table=table):
             tables.create(ddl, table.name, table)
@@ -97,15 +97,6 @@ def _names_in_use(statement: TableStatement) -> Sequence[TableName]:
             return names_of(statement)
         case _:
             return ()
-
-
-def _end_kept(tables: WindowTables, ddl: DdlEvent, names: Iterable[TableName]) -> None:
-    """Ends the kept tables (``on_drop: keep``) of these names: TiDB has other tables of them."""
-    for name in names if tables.is_new(ddl) else ():
-        kept = tables.builders.named(name)
-        if kept is not None and kept.dropped_before(ddl.commit_ts):
-            tables.builders.remove(kept)
-            tables.keep_recoverable(end_table(kept, ddl))
 
 
 def _create_like(tables: WindowTables, ddl: DdlEvent, statement: CreateTableLike) -> None:
@@ -325,7 +316,7 @@ def _rename_unknown(tables: WindowTables, ddl: DdlEvent, old: TableName, new: Ta
     if not tables.is_new(ddl):
         return
     tables.renamed_unknown[new] = ddl.commit_ts
-    _end_kept(tables, ddl, (new,))
+    tables.end_kept(ddl, (new,))
     if not tables.inputs.config.matches(*old):
         moved = tables.create(ddl, new, None)
         if moved is not None:

@@ -158,6 +158,14 @@ class WindowTables:
             block_unless_skipped(self.inputs, ddl, existing, unsupported(ddl, "the table exists already"))
         return False
 
+    def end_kept(self, ddl: DdlEvent, names: Iterable[TableName]) -> None:
+        """Ends the kept tables (``on_drop: keep``) of these names: TiDB has other tables of them."""
+        for name in names if self.is_new(ddl) else ():
+            kept = self.builders.named(name)
+            if kept is not None and kept.dropped_before(ddl.commit_ts):
+                self.builders.remove(kept)
+                self.keep_recoverable(end_table(kept, ddl))
+
     def block_named(self, ddl: DdlEvent, names: Sequence[TableName], stop: StopReason) -> None:
         """Blocks the tables of these names that do not include the DDL; adds the ones that are unknown so far."""
         for name in names:
