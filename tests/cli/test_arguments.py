@@ -348,13 +348,13 @@ def test_a_lake_whose_path_spark_takes_for_two_is_refused(tmp_path: Path) -> Non
     assert lake_root(argparse.Namespace(project=Path(), lake=tmp_path / "link")) == tmp_path / "link"
 
 
-@pytest.mark.parametrize("character", "*?[]{}\\")
+@pytest.mark.parametrize("character", "[]{}\\")
 def test_a_lake_whose_path_spark_takes_for_a_pattern_is_refused(character: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=rf"a lake cannot have {re.escape(character)} in its path; name another"):
         lake_root(argparse.Namespace(project=Path(), lake=tmp_path / f"a{character}b"))
 
 
-@pytest.mark.parametrize("name", ["a b", "100%", "a%zz", "a#b&c&d+e", "ä"])
+@pytest.mark.parametrize("name", ["a b", "100%", "a%zz", "a#b?c&d+e", "ä"])
 def test_a_lake_may_have_other_characters_in_its_path(name: str, tmp_path: Path) -> None:
     assert lake_root(argparse.Namespace(project=Path(), lake=tmp_path / name)) == tmp_path / name
     write(tmp_path / name / "bronze" / "feed_offsets", "offsets", [{"batch": 1}])

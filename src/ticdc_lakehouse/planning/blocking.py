@@ -55,8 +55,8 @@ def is_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) 
 
 
 def block_unless_ignored(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
-    """Blocks a table before an unsupported DDL, unless an override skips it, or the policy is to ignore it, and gold
-    can: it cannot where it lacks rows, or does not know which table is meant."""
+    """Blocks a table before an unsupported DDL, unless an override skips it or the policy is to ignore such DDLs. No
+    policy ignores a DDL that cannot be skipped, nor one of a table whose columns are unknown."""
     if is_ignored(inputs, builder) and builder.definition is not None and stop.can_skip:
         skip(ddl, builder)
     else:

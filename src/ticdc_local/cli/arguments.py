@@ -15,7 +15,7 @@ from typing import TypeVar
 from ticdc_codec.errors import ConfigError
 
 LAKE = ".lake"
-_ESCAPE, _PATTERN = re.compile("%[0-9A-Fa-f]{2}"), re.compile(r"[,*?{}\[\]\\]")
+_ESCAPE, _PATTERN = re.compile("%[0-9A-Fa-f]{2}"), re.compile(r"[,{}\[\]\\]")
 _Words = TypeVar("_Words", bound=StrEnum)
 
 

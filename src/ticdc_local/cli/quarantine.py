@@ -79,12 +79,13 @@ def run(options: argparse.Namespace) -> int:
             print("\n".join(_list_text(options, lake, feed, positions) for feed in feeds))
         return 0
     feed = feed_named(options, _one(feeds))
-    reads_only = options.action == "show" or options.dry_run
-    if not reads_only:
+    if not (options.action == "show" or options.dry_run):
         return _act(options, lake, feed.name, messages)
     if not_run := _not_run(options, lake, feed.name):
         raise ConfigError(not_run)
-    return (show if options.action == "show" else _try_replay)(options, lake, feed, positions)
+    if options.action == "show":
+        return show(options, lake, feed, positions)
+    return _try_replay(options, lake, feed, positions)
 
 
 def _act(options: argparse.Namespace, lake: DeltaReader, feed: str, messages: list[str]) -> int:
