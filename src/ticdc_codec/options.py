@@ -119,7 +119,7 @@ class SinkOptions:
         default=False,
     )
     delete_only_output_handle_key_columns: bool = option(
-        "Whether a DELETE has only the handle key columns.", default=False
+        "Whether a DELETE has only the handle key columns. Simple and Debezium send all.", default=False
     )
     output_raw_change_event: bool = option(
         "Whether an UPDATE that changes a key is one event, not DELETE and INSERT.", default=False

@@ -84,6 +84,7 @@ def leave_folder(folder: Path, *, age: float) -> None:
         os.utime(path, (time.time() - age,) * 2)
 
 
+@pytest.mark.long
 def test_a_folder_that_a_killed_run_left_keeps_no_table_from_its_name(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

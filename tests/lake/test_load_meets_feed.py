@@ -41,6 +41,7 @@ def test_rows_of_an_export_and_later_changes_make_the_table(
     assert feed.rows("orders") == {1: ("at S",), 3: ("later",), 5: (None,)}
 
 
+@pytest.mark.long
 def test_a_load_fails_if_another_run_publishes_while_it_writes(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

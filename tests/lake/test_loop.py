@@ -162,6 +162,7 @@ def test_a_feed_that_fails_is_tried_again_later_and_holds_no_other(feed: Changef
     assert "An error occurred" not in event_text(unreadable)
 
 
+@pytest.mark.long
 def test_a_feed_is_maintained_between_two_rounds_once_that_is_due(feed: Changefeed) -> None:
     assert last_maintained(feed.lake, feed.name) is None, "nothing is published"
     began = datetime.now(UTC)

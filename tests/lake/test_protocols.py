@@ -32,7 +32,7 @@ SCHEMA = "USE shop; CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(10), e ENUM
     ("protocol", "options"),
     [
         ("open-protocol", {}),
-        ("simple", {"encoding-format": "avro"}),
+        pytest.param("simple", {"encoding-format": "avro"}, marks=pytest.mark.long),
         ("debezium", {"enable-tidb-extension": True, "debezium-disable-schema": True}),
     ],
 )

@@ -77,6 +77,7 @@ def landed(spark: SparkSession, folder: Path, name: str) -> Landed:
     return Landed(lake)
 
 
+@pytest.mark.long
 def test_a_run_reads_what_came_since_and_the_batches_of_waiting_messages(spark: SparkSession, lake_root: Path) -> None:
     feed = landed(spark, lake_root, "search")
     feed.land(row("waiting"), schema("a"))

@@ -56,6 +56,7 @@ def test_so_are_those_of_ddls_and_of_an_export(feed: Changefeed) -> None:
         check_time_zones(feed.lake, GoldConfig(feed="f", time_zone="UTC", ddl_time_zone=UNKNOWN))
 
 
+@pytest.mark.long
 def test_a_feed_keeps_the_zone_that_it_was_read_with(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """Else some rows would be read in one zone and some in the other. (The messages are written in UTC.)"""
     tokyo, wrong = {"time_zone": "Asia/Tokyo"}, {"time_zone": "UTC"}

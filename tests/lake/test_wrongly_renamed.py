@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from changefeed import Changefeed, Source, at, ddl
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 LEADS, OLD = ("shop", "leads"), ("crm", "leads_2023")
 
 
+@pytest.mark.long
 def test_rows_under_the_former_name_block_both_tables(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """TiDB renamed another table of this name. The RENAME is read from an earlier window, whose DDLs are done."""
     feed, leads = Changefeed(spark, broker, tmp_path), Source(table="leads")

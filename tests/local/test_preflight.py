@@ -198,7 +198,10 @@ def slow_way(servers: str, seconds: float) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("algorithm", ["", "no such"])
-def test_the_check_of_host_names_is_no_traceback(tmp_path: Path, algorithm: str) -> None:
+def test_the_check_of_host_names_is_no_traceback(
+    tmp_path: Path, algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "_ANSWER_SECONDS", 1.5)
     security = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": algorithm}
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         said = problem(described(tmp_path, "f", f"127.0.0.1:{server.getsockname()[1]}", "t", security), tmp_path)

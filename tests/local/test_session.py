@@ -97,6 +97,7 @@ def test_another_lake_in_the_session_does_not_see_the_tables_of_the_first(spark:
     assert not spark.catalog.tableExists("ops.numbers")
 
 
+@pytest.mark.long
 def test_another_spark_in_the_shell_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "core-site.xml").write_text(
         "<configuration><property><name>fs.defaultFS</name><value>hdfs://nowhere.invalid</value></property>"
