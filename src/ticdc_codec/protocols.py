@@ -51,7 +51,9 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
         "debezium": Protocol(
             decoder=debezium.decoder,
             encode=debezium.encode,
-            traits=ProtocolTraits(noncanonical_key_digits=True, sends_instants=True, names_primary_keys=False),
+            traits=ProtocolTraits(
+                noncanonical_key_digits=True, names_elements=True, sends_instants=True, names_primary_keys=False
+            ),
         ),
         "open_protocol": Protocol(
             decoder=open_protocol.decoder,

@@ -17,6 +17,8 @@ class ProtocolTraits:
     Protocol, wire.md 8.4)."""
     noncanonical_key_digits: bool = False
     """True if key texts of decimals and times have the wire's number of digits, not MySQL's (Debezium)."""
+    names_elements: bool = False
+    """True if values and key texts of ENUM and SET have the names of elements, not their numbers (Debezium)."""
     sends_instants: bool = False
     """True if TIMESTAMPs are sent as instants, or with their zone, so that decoding writes them in the feed's zone."""
     names_primary_keys: bool = True

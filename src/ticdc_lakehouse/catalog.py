@@ -171,14 +171,18 @@ class Lake:
 
         Raises ConfigError if the table does not reach that version.
         """
-        newest = self.history(table, 1).collect()
-        later = newest[0]["version"] - after
-        if later < 0:
-            raise ConfigError(
-                f"{table} is at version {newest[0]['version']}, and has been at {after}: it was restored from an older "
-                "copy, and what came since is missing. Restore a newer copy, or `load` an export of the table"
-            )
-        return newest[:later] if later < 2 else self.history(table, later).collect()
+        limit = 1
+        while True:
+            rows = self.history(table, limit).collect()
+            later = rows[0]["version"] - after
+            if later < 0:
+                raise ConfigError(
+                    f"{table} is at version {rows[0]['version']}, and has been at {after}: it was restored from an "
+                    "older copy, and what came since is missing. Restore a newer copy, or `load` an export of the table"
+                )
+            if later <= limit:
+                return rows[:later]
+            limit = later  # another run may commit before the history is read again: then once more
 
     def property(self, layer: Layer, name: str, key: str) -> str | None:
         """Returns a table's property, None if it has none of that name."""

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.session_settings import is_connect, set_if_allowed, setting_of
+from ticdc_lakehouse.session_settings import is_connect, set_if_allowed, set_needed, setting_of
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """Session setting: what commits of the session carry as ``userMetadata``."""
@@ -34,9 +34,10 @@ def threads(lake: Lake, wanted: int) -> int:
 def committing(lake: Lake, metadata: str, settings: Mapping[str, str]) -> Lake:
     """Returns a lake in a session of its own with these ``settings``, whose commits carry ``metadata`` as
     ``userMetadata`` in the tables' histories: threads that commit different metadata share no setting. ``release``
-    takes it back. Through Spark Connect it is the lake's own session (`threads`)."""
+    takes it back. Through Spark Connect it is the lake's own session (`threads`). Raises ConfigError where the session
+    may not set it."""
     session = lake.spark if is_connect(lake.spark) else _another_session(lake.spark, settings)
-    session.conf.set(USER_METADATA, metadata)
+    set_needed(session, USER_METADATA, metadata, "by which a commit carries its TSO")
     return replace(lake, spark=session)
 
 

@@ -34,6 +34,12 @@ def cause(error: BaseException) -> str:
     return reported_cause(error) or first_line(error)
 
 
+def last_cause(error: BaseException) -> str:
+    """Returns what caused an error of Java that came through py4j, on one line: the last error that its text names."""
+    causes = _RAISED.findall(str(error))
+    return str(causes[-1]) if causes else first_line(error)
+
+
 def reported_cause(error: BaseException) -> str | None:
     """Returns name and text of the last error that a report of Spark names, often far below its first line: of several
     the one which caused the others. None if an error reports no traceback."""

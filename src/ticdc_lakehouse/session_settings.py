@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from ticdc_codec.errors import ConfigError
+
 MANY_ROWS = 50_000
 _GENERATED_CODE = {
     "spark.sql.codegen.wholeStage": "true",
@@ -39,6 +41,20 @@ def set_if_allowed(spark: SparkSession, name: str, value: str | None) -> None:
             spark.conf.unset(name)
         else:
             spark.conf.set(name, value)
+
+
+def set_needed(spark: SparkSession, name: str, value: str, purpose: str) -> None:
+    """Sets a setting without which nothing works. Raises ConfigError, with its ``purpose``, where the session may
+    not."""
+    try:
+        spark.conf.set(name, value)
+    except PySparkException as error:
+        if error.getCondition() not in _REFUSED:
+            raise
+        raise ConfigError(
+            f"this compute refuses the setting {name}, {purpose}: use compute in dedicated access mode "
+            "(docs/databricks.md, Standard access mode and serverless)"
+        ) from None
 
 
 @contextmanager

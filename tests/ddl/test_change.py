@@ -213,6 +213,11 @@ def test_auto_increment_makes_a_new_column_not_null() -> None:
     assert alter(before, "MODIFY COLUMN id BIGINT(20) AUTO_INCREMENT NOT NULL").table.key == ("id",)
 
 
+def test_rows_that_tidb_numbers_for_a_new_column_are_not_followed() -> None:
+    with pytest.raises(ApplyError, match="TiDB numbers the rows that are there"):
+        alter(table("id BIGINT PRIMARY KEY"), "ADD COLUMN n BIGINT AUTO_INCREMENT UNIQUE")
+
+
 def test_a_renamed_column_keeps_its_keys_and_partitions() -> None:
     before = table(f"{COLUMNS}, PRIMARY KEY (ID)", "PARTITION BY RANGE (Id) (PARTITION p VALUES LESS THAN (5))")
     changed = alter(before, "RENAME COLUMN id TO pk").table

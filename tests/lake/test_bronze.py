@@ -6,7 +6,7 @@ import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from changefeed import ID, Changefeed, Source, at
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError, OffsetGapError
 from ticdc_codec.event import Column, Resolved
 from ticdc_lakehouse import stream_checkpoint
-from ticdc_lakehouse.bronze import landing, micro_batch
+from ticdc_lakehouse.bronze import landing, micro_batch, topic_ids
 from ticdc_lakehouse.bronze.landing import KafkaSource, Landed, kafka_options
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Layer
@@ -307,16 +307,26 @@ def test_topic_that_was_created_again_is_not_read_on(spark: SparkSession, broker
 
 
 @pytest.mark.parametrize(
-    "options", [{"kafka.bootstrap.servers": "no.host.of.that.name:1"}, {"kafka.security.protocol": "NONE"}]
+    ("options", "reason"),
+    [
+        ({"kafka.bootstrap.servers": "no.host.of.that.name:1"}, "No resolvable bootstrap urls"),
+        ({"kafka.security.protocol": "NONE"}, "NONE"),
+        ({"kafka.security.protocol": "SSL", "kafka.ssl.truststore.location": "/Volumes/no/t.jks"}, "/Volumes/no/t.jks"),
+    ],
 )
 def test_topics_that_cannot_be_asked_for_are_not_checked(
-    spark: SparkSession, tmp_path: Path, options: dict[str, str]
+    spark: SparkSession, tmp_path: Path, options: dict[str, str], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stream says what is wrong."""
+    """The stream says what is wrong; a warning does where the stream can read all the same."""
+    warned: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(topic_ids, "warn", lambda *event, **fields: warned.append((*event, fields)))
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").write_text('v1\n{}\n{"t":{"0":5}}', encoding="utf-8")
     (tmp_path / "topic_ids.json").write_text('{"t": "known"}', encoding="utf-8")
-    check_topic_ids(spark, "f", options, str(tmp_path))
+    check_topic_ids(spark, "f", {"kafka.bootstrap.servers": "127.0.0.1:1", **options}, str(tmp_path))
+    ((part, event, fields),) = warned
+    assert (part, event, fields["feed"]) == ("bronze", "topic ids not checked", "f")
+    assert reason in fields["reason"]
 
 
 def test_failure_of_an_append_is_reported_as_such(

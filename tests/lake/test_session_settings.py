@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors import PySparkException
 
-from ticdc_lakehouse.session_settings import set_if_allowed, setting_of, settings
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.session_settings import set_if_allowed, set_needed, setting_of, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,3 +32,11 @@ def test_a_setting_that_was_not_set_is_unset_again(spark: SparkSession) -> None:
 def test_a_wrong_value_is_an_error(spark: SparkSession) -> None:
     with pytest.raises(PySparkException):
         set_if_allowed(spark, OWN, "many")
+
+
+def test_a_refused_setting_that_is_needed_is_an_error_with_a_way_out(spark: SparkSession) -> None:
+    wanted = f"refuses the setting {STATIC}, by which nothing works: use compute in dedicated access mode"
+    with pytest.raises(ConfigError, match=wanted):
+        set_needed(spark, STATIC, "elsewhere", "by which nothing works")
+    with pytest.raises(PySparkException):
+        set_needed(spark, OWN, "many", "by which nothing works")

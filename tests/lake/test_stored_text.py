@@ -24,6 +24,7 @@ from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows
+from ticdc_lakehouse.policy import OnIrregular, Policy
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
 from ticdc_lakehouse.schema.read import read_ddl
@@ -208,9 +209,16 @@ def alter_live_table(
     ddl_time_zone: str | None = None,
     time_zone: str = "UTC",
     traits: ProtocolTraits | None = None,
+    policy: Policy | None = None,
 ) -> str:
     """Carry out a DDL; gives the live table's name."""
-    config = GoldConfig(feed="f", time_zone=time_zone, ddl_time_zone=ddl_time_zone, traits=traits or ProtocolTraits())
+    config = GoldConfig(
+        feed="f",
+        time_zone=time_zone,
+        ddl_time_zone=ddl_time_zone,
+        traits=traits or ProtocolTraits(),
+        policy=lambda *_: policy or Policy(),
+    )
     (statement,) = read_ddl(ddl, "d", "t")
     assert isinstance(statement, AlterTable)
     changed = change(table, statement)
@@ -230,6 +238,48 @@ def test_a_key_gets_the_digits_of_its_new_type(lake: Lake) -> None:
     (row,) = lake.spark.sql(f"SELECT _ticdc_key, {IRREGULAR} FROM {name}").collect()
     zero = "0000-00-00 00:00:00"  # Debezium sends a zero TIMESTAMP without digits
     assert tuple(row) == (wire_key(f"{NO_HOUR}.000"), {"v": f"{zero}.0", "w": f"{zero}.000000"})
+
+
+@pytest.mark.parametrize(
+    ("value", "texts", "zone"),
+    [
+        ("NULL", "NULL", None),
+        ("NULL", "map('other', '0000-00-00')", "UTC"),
+        ("NULL", "map('a', '0000-00-00 00:00:00')", "UTC"),
+        ("TIMESTAMP_NTZ'2024-07-01 12:00:00'", "NULL", "UTC"),
+    ],
+)
+def test_the_time_that_tidb_puts_in_place_of_null_blocks_the_table(
+    lake: Lake, value: str, texts: str, zone: str | None
+) -> None:
+    """In a column that becomes TIMESTAMP NOT NULL; a zero date is no NULL."""
+    (table,) = tables_from_sql("CREATE TABLE d.t (id BIGINT PRIMARY KEY, a DATETIME)")
+    fill(lake, table, f"(1, {value}, 1, {texts}, '[\"1\"]')")
+    if value == "NULL" and "'a'" not in texts:
+        with pytest.raises(ApplyError, match="put the time of the ALTER into rows that had NULL"):
+            alter_live_table(lake, table, "ALTER TABLE t MODIFY a TIMESTAMP NOT NULL", zone)
+        alter_live_table(lake, table, "ALTER TABLE t MODIFY a TIMESTAMP NULL", zone)
+    else:
+        alter_live_table(lake, table, "ALTER TABLE t MODIFY a TIMESTAMP NOT NULL", zone)
+
+
+def test_an_irregular_value_that_a_ddl_makes_is_blocked_if_those_are(lake: Lake) -> None:
+    (table,) = tables_from_sql("CREATE TABLE d.t (id BIGINT PRIMARY KEY)")
+    fill(lake, table, "(1, 1, NULL, '[\"1\"]')")
+    blocks, ddl = Policy(on_irregular=OnIrregular.BLOCK), "ALTER TABLE t ADD COLUMN d DATE NOT NULL"
+    with pytest.raises(ApplyError, match=r"column d: .* cannot hold in the lake \(on_irregular: block\)"):
+        alter_live_table(lake, table, ddl, policy=blocks)
+    alter_live_table(lake, table, f"{ddl} DEFAULT '2024-01-01'", policy=blocks)
+
+
+@pytest.mark.parametrize("ddl", ["DROP COLUMN a", "MODIFY a VARCHAR(20)", "DROP COLUMN a, ADD COLUMN a INT"])
+def test_irregular_values_are_null_once_none_is_left(lake: Lake, ddl: str) -> None:
+    create = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, a DATE, b DATE)"
+    rows = ["(1, NULL, NULL, 1, map('a', '0000-00-00'), '[\"1\"]')"]
+    rows.append("(2, NULL, NULL, 1, map('a', '0000-00-00', 'b', '2024-00-00'), '[\"2\"]')")
+    name = altered(lake, create, ", ".join(rows), f"ALTER TABLE t {ddl}")
+    found = lake.spark.sql(f"SELECT id, {IRREGULAR} FROM {name} ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [(1, None), (2, {"b": "2024-00-00"})]
 
 
 @pytest.mark.parametrize(("old", "new"), [("\u03c3", "\u03c2"), ("i", "\u0131")])

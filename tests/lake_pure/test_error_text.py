@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.error_text import first_line, root_cause
+from ticdc_lakehouse.error_text import first_line, last_cause, root_cause
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,18 @@ def test_root_cause_says_something_else(text: str, stack: str, named: bool) -> N
 
 def test_an_error_without_a_cause_has_no_root_cause() -> None:
     assert root_cause(ValueError("x")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (
+            "An error occurred while calling z:org.X.create.\n: org.apache.kafka.KafkaException: Failed to create\n\tat x"
+            "\nCaused by: org.apache.ConfigException: No urls\n\t... 9 more",
+            "ConfigException: No urls",
+        ),
+        ("An error occurred while calling o12.sql\nno Java", "no Java"),
+    ],
+)
+def test_the_last_cause_is_the_one_that_java_names_last(text: str, named: str) -> None:
+    assert last_cause(ValueError(text)) == named

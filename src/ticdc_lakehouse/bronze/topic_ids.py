@@ -5,7 +5,8 @@ old one. Once the new topic is longer than that, nothing but the id shows that i
 
 The ids are kept beside the checkpoint of bronze's stream. Nothing is checked where they are not known: before Kafka
 2.8, where Spark's JVM is out of reach (Spark Connect, so serverless compute and the standard access mode), and with a
-service credential of Unity Catalog, which stands for the client's options in Spark's source only.
+service credential of Unity Catalog, which stands for the client's options in Spark's source only. Where Kafka's client
+does not take the feed's options, as it may be with a truststore in a volume, a warning says so.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import OffsetGapError
 from ticdc_lakehouse import stream_checkpoint
+from ticdc_lakehouse.error_text import last_cause
+from ticdc_lakehouse.log import warn
 
 _FILE = "topic_ids.json"
 _PREFIX = "kafka."
@@ -39,7 +42,7 @@ def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, 
     noted = json.loads(stream_checkpoint.read_beside(checkpoint, _FILE) or "{}")
     # A batch that was planned without a topic, which did not exist for a while, does not name it any more.
     read = stream_checkpoint.planned_topics(checkpoint) | noted.keys()
-    found = dict(_topic_ids(spark, kafka_options, read))
+    found = dict(_topic_ids(spark, feed, kafka_options, read))
     if recreated := sorted(topic for topic in noted.keys() & found.keys() if noted[topic] != found[topic]):
         raise OffsetGapError(
             f"feed {feed}: topics that were deleted and created again since bronze read them: {', '.join(recreated)}. "
@@ -51,7 +54,9 @@ def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, 
         stream_checkpoint.write_beside(checkpoint, _FILE, json.dumps({**found, **noted}, sort_keys=True))
 
 
-def _topic_ids(spark: SparkSession, kafka_options: Mapping[str, str], topics: set[str]) -> Iterator[tuple[str, str]]:
+def _topic_ids(
+    spark: SparkSession, feed: str, kafka_options: Mapping[str, str], topics: set[str]
+) -> Iterator[tuple[str, str]]:
     """Yields the topics that Kafka has an id for, each with its id. What keeps Kafka from answering is reported by the
     stream, which reads from it next."""
     if any(name.startswith(_ON_DATABRICKS) for name in kafka_options):
@@ -62,7 +67,8 @@ def _topic_ids(spark: SparkSession, kafka_options: Mapping[str, str], topics: se
         return
     try:
         admin = client.create(_properties(jvm, kafka_options))
-    except Py4JError:
+    except Py4JError as error:
+        warn("bronze", "topic ids not checked", feed=feed, reason=last_cause(error))
         return
     try:
         names = jvm.java.util.ArrayList()

@@ -13,7 +13,7 @@ from operator import eq
 
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular, with_new_keys
+from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular, irregular_without, with_new_keys
 from ticdc_lakehouse.gold.column_conversion import convert_column
 from ticdc_lakehouse.gold.live_table import (
     LiveColumn,
@@ -26,6 +26,7 @@ from ticdc_lakehouse.gold.live_table import (
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows
+from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import (
     ColumnAdded,
@@ -148,9 +149,11 @@ def _apply_effect(lake: Lake, config: GoldConfig, rows: AlteredRows, effect: Eff
     """Returns the rows after one effect of the DDL."""
     match effect:
         case ColumnAdded(column=column, value=value):
-            return _add(rows, by_name(column), value, config.time_zone)
+            rows = _add(rows, by_name(column), value, config.time_zone)
+            return rows if value is None else _without_irregular(lake, config, rows, column, step)
         case ColumnFilled(column=column, value=value):
-            return _fill(rows, column, value, config.time_zone)
+            rows = _fill(rows, column, value, config.time_zone)
+            return _without_irregular(lake, config, rows, column, step)
         case ColumnDropped(column=column):
             return drop_column(lake, rows, column)
         case ColumnRenamed(old=old, new=new):
@@ -181,14 +184,25 @@ def _fill(rows: AlteredRows, column: ColumnDefinition, value: str, time_zone: st
     return rows.select({name: f"CASE WHEN {is_old} THEN {sql} ELSE {quoted(name)} END" for name, sql in values.items()})
 
 
+def _without_irregular(
+    lake: Lake, config: GoldConfig, rows: AlteredRows, column: ColumnDefinition, step: AlterRows
+) -> AlteredRows:
+    """Returns the rows. Raises ApplyError if a column has values that it cannot hold, and the feed blocks those."""
+    policy = config.policy(step.table.database, step.table.table)
+    if policy.on_irregular is OnIrregular.BLOCK and has_irregular(lake, rows.query, column.name):
+        raise ApplyError(
+            f"column {column.name}: the rows that are there get a value that {column.type.text} cannot hold in the lake "
+            "(on_irregular: block)"
+        )
+    return rows
+
+
 def drop_column(lake: Lake, rows: AlteredRows, column: ColumnDefinition) -> AlteredRows:
     """Drops a column, with its irregular values: a column added under the same name later must not find them."""
     columns = [name for name in rows.columns if fold(name) != fold(column.name)]
     if not typed_column(column).may_lose or not has_irregular(lake, rows.query, column.name):
         return replace(rows.select({}, columns=columns), same=rows.same)
-    name = literal(column.name)
-    kept = f"CASE WHEN map_contains_key({IRREGULAR}, {name}) THEN map_filter({IRREGULAR}, (k, v) -> k <> {name}) "
-    return rows.select({IRREGULAR: f"{kept} ELSE {IRREGULAR} END"}, columns=columns)
+    return rows.select({IRREGULAR: irregular_without(column.name)}, columns=columns)
 
 
 def _rename(rows: AlteredRows, old: str, new: str) -> AlteredRows:

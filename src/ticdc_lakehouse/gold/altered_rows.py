@@ -47,11 +47,18 @@ def assigned(typed: TypedColumn, text: str, time_zone: str) -> dict[str, str]:
     """Returns the expressions that assign the value of a text to a column; what its type cannot hold goes to the
     irregular values."""
     value = typed.sql(text, time_zone)
-    name = literal(typed.name)
-    others = f"map_filter(coalesce({IRREGULAR}, map()), (k, v) -> k <> {name})"
-    lost = f"CASE WHEN {value} IS NULL AND {text} IS NOT NULL THEN map_concat({others}, map({name}, {text}))"
-    rest = f"WHEN map_contains_key({IRREGULAR}, {name}) THEN {others} ELSE {IRREGULAR} END"
-    return {typed.name: value, IRREGULAR: f"{lost} {rest}"}
+    others = irregular_without(typed.name)
+    all_texts = f"map_concat(coalesce({others}, map()), map({literal(typed.name)}, {text}))"
+    irregular = f"CASE WHEN {value} IS NULL AND {text} IS NOT NULL THEN {all_texts} ELSE {others} END"
+    return {typed.name: value, IRREGULAR: irregular}
+
+
+def irregular_without(name: str) -> str:
+    """Returns SQL: a row's irregular values without that of a column; NULL if none is left."""
+    rest = f"map_filter({IRREGULAR}, (k, v) -> k <> {literal(name)})"
+    is_only = f"size({IRREGULAR}) = 1"
+    has_it = f"map_contains_key({IRREGULAR}, {literal(name)})"
+    return f"CASE WHEN {has_it} AND {is_only} THEN NULL WHEN {has_it} THEN {rest} ELSE {IRREGULAR} END"
 
 
 def with_new_keys(lake: Lake, rows: AlteredRows, step: AlterRows, time_zone: str) -> AlteredRows:

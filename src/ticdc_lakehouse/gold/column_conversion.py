@@ -36,6 +36,7 @@ def convert_column(
     lake: Lake, config: GoldConfig, rows: AlteredRows, effect: ColumnConverted, step: AlterRows
 ) -> AlteredRows:
     """Returns the rows with the column's converted values. A column without values may become whatever TiDB allows."""
+    _check_nulls(lake, rows.query, effect)
     try:
         return _convert(lake, config, rows, effect, step)
     except ApplyError:
@@ -43,6 +44,21 @@ def convert_column(
             raise
         after = by_name(effect.after)
         return rows.select({after.name: f"CAST(NULL AS {typed_column(after).spark_type})"})
+
+
+def _check_nulls(lake: Lake, rows: str, effect: ColumnConverted) -> None:
+    """Raises ApplyError if TiDB put the time of the ALTER into rows, which it does in place of NULL in a column that
+    becomes TIMESTAMP NOT NULL (``checkForNullValue``, ``getRowRecord``): TiCDC does not send these rows."""
+    before, after = effect.before, effect.after
+    if after.type.family is not Family.TIMESTAMP or before.type.family is Family.TIMESTAMP or after.nullable:
+        return
+    # No WHERE: see `_check`.
+    is_irregular = f"coalesce(map_contains_key({IRREGULAR}, {literal(before.name)}), false)"
+    is_null = f"{quoted(before.name)} IS NULL AND NOT {is_irregular}"
+    if lake.spark.sql(f"SELECT bool_or({is_null}) AS found FROM ({rows})").collect()[0]["found"]:
+        raise ApplyError(
+            f"column {before.name}: TiDB put the time of the ALTER into rows that had NULL, and messages do not show it"
+        )
 
 
 def _has_values(lake: Lake, rows: str, name: str) -> bool:
@@ -84,7 +100,7 @@ def _conversion_zone(config: GoldConfig, before: ColumnDefinition, after: Column
     """Returns the zone of the wall-clock times that TiDB converts. Raises ApplyError if they depend on one that is
     unknown."""
     if before.type.family is after.type.family is Family.TIMESTAMP:
-        return "UTC"  # instants, which no zone leaves out or has twice
+        return "UTC"  # instants, which stay as they are (but docs/defects.md, Rows that are written again)
     if not has_session_time(before.type, after.type):
         return config.time_zone
     if config.ddl_time_zone is None:

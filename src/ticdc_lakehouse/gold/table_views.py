@@ -80,7 +80,7 @@ def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None
         FROM (SELECT *, {image} AS image, {old} AS old
               FROM (SELECT * EXCEPT (after, before), {after} AS after, {before} AS before FROM {events}
                     WHERE kind = '{Kind.ROW}' AND {is_table_sql(table.name)}))"""
-    comment = f"Every change of TiDB table {table.database}.{table.table}, duplicates included"
+    comment = f"Every change that came as one of TiDB table {table.database}.{table.table}, duplicates included"
     lake.keep_view(Layer.SILVER, name, query, comment=comment)
 
 

@@ -200,6 +200,13 @@ def _with_wire_type(column: ColumnDefinition, sent: Iterable[Column]) -> ColumnD
     return replace(column, by=by, defect=defect, open=undeclared)
 
 
+def with_named_elements(table: Table) -> Table:
+    """Returns the definition for messages that have names of ENUM and SET elements, also of columns that no message has
+    shown: the texts of keys depend on it."""
+    columns = (replace(c, by="name") if c.type.elements and c.by is None else c for c in table.columns)
+    return replace(table, columns=tuple(columns))
+
+
 def inconsistent_declarations(table: Table, groups: Iterable[RowGroup]) -> str | None:
     """Returns why these row groups cannot be read together: some declare the type of a column, others do not, because
     the feed's schema_file changed between them. None if they can."""

@@ -185,7 +185,7 @@ def _alter_columns(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilde
         if builder.gets_first_key(resolved):
             _add_first_key(tables, ddl, builder)
         else:
-            builder.alter(ddl, resolved, tables.inputs.config.rewrites_key)
+            builder.alter(ddl, resolved, tables.inputs.config)
     except ApplyError as error:
         if builder.has_effect_of(ddl, statement):
             builder.record_ddl(ddl)

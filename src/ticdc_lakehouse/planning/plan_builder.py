@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import MysqlType
-from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS
+from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS, with_named_elements
+from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
@@ -189,17 +190,19 @@ class TablePlanBuilder:
         table = self.definition.table
         return not table.names_rows and bool(change(table, statement).table.key)
 
-    def alter(self, ddl: DdlEvent, statement: AlterTable, rewrites_key: Callable[[MysqlType], bool]) -> None:
+    def alter(self, ddl: DdlEvent, statement: AlterTable, config: GoldConfig) -> None:
         """Adds a step that applies an ALTER TABLE. Raises ApplyError if gold does not support it."""
         if self.stop is not None or self.definition is None:
             return
         changed = change(self.definition.table, statement)
+        if config.traits.names_elements:
+            changed = replace(changed, table=with_named_elements(changed.table))
         # Several effects lead through rows that have columns of before and of after.
         of_columns = [effect for effect in changed.effects if not isinstance(effect, KeyChanged)]
         before = self.definition.table.sent if len(of_columns) > 1 else ()
         if (clash := name_clash((*before, *changed.table.sent))) is not None:
             raise ApplyError(clash)
-        _check_keys(changed, rewrites_key)
+        _check_keys(changed, config.rewrites_key)
         self.record_ddl(ddl)
         if changed.effects or _order(changed.table) != _order(self.definition.table):
             alter = AlterRows(commit_ts=ddl.commit_ts, query=ddl.query, effects=changed.effects, table=changed.table)

@@ -7,6 +7,9 @@ are several that leave a name to different tables, the renames are `Unread`, whi
 that depends on whether TiDB has a table that gold does not have: of ``RENAME TABLE t TO old, new TO t`` gold may have
 `new` alone, which is `t` afterwards, and would be `old` in the other order.
 
+Versions of tiflow up to 8.5 send them to one topic in random order, too (docs/defects.md). So an order of arrival that
+is not possible is none.
+
 They are read again for a table that is below the watermark, and another one that was blocked and then dropped may have
 had one of the names: gold does not know its former names. A table that cannot be followed through them any more is
 **lost**: it is blocked, with the name that it has by now, to which an earlier window has followed it.
@@ -54,11 +57,11 @@ class _State:
 def in_execution_order(
     ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder], inputs: PlanningInput
 ) -> list[DdlEvent]:
-    """Sorts DDLs of one commit_ts in TiDB's order, given the tables since, and the dropped ones. Only renames that
-    arrived through several topics need another order than that of arrival."""
+    """Sorts DDLs of one commit_ts in TiDB's order, given the tables since, and the dropped ones. Only renames need
+    another order than that of arrival."""
     renames = [_Rename(ddl, s.pairs) for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
     are_all = len(renames) == len(ddls) == sum(len(ddl.statements) for ddl in ddls)
-    if len({ddl.topic for ddl in ddls}) < 2 or not are_all:
+    if len(ddls) < 2 or not are_all:
         return ddls
     # A name that renames of unknown order may give has a builder that waits since: no table has it before them.
     builders = [builder for builder in tables if not any(_waits_since(builder, ddl) for ddl in ddls)]
@@ -110,19 +113,26 @@ def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
 def _ordered(renames: Sequence[_Rename], names: Set[TableName], doubtful: Set[TableName]) -> list[DdlEvent]:
     """Returns the renames in TiDB's order, given the ``names`` that gold's tables have before, and those that they may
     have: as `Unread` if orders with different results for these tables are possible, in order of arrival if no order
-    is."""
+    is. Those of one topic keep their order, unless none is possible then."""
     before = frozenset((name, name) for rename in renames for name in rename.names if name in names)
     begin = _State(left=tuple(range(len(renames))), tables=before, settled=frozenset(name for name, _ in before))
-    orders: dict[_State, tuple[int, ...]] = {begin: ()}
-    for _ in renames:
-        orders = {after: (*order, at) for state, order in orders.items() for at, after in _possible(renames, state)}
-        if len(orders) > _MOST_STATES:
-            break
+    apart = [replace(rename, ddl=replace(rename.ddl, topic=str(at))) for at, rename in enumerate(renames)]
+    orders = _orders(renames, begin) or _orders(apart, begin)
     own = names | doubtful
     results = {frozenset((name, former) for name, former in state.tables if former in own) for state in orders}
     if len(results) > 1 or len(orders) > _MOST_STATES:
         return [_unread(rename) for rename in renames]
     return [renames[at].ddl for at in next(iter(orders.values()), begin.left)]
+
+
+def _orders(renames: Sequence[_Rename], begin: _State) -> dict[_State, tuple[int, ...]]:
+    """Returns what the renames may lead to, with one order for each; only a part if there is too much."""
+    orders: dict[_State, tuple[int, ...]] = {begin: ()}
+    for _ in renames:
+        orders = {after: (*order, at) for state, order in orders.items() for at, after in _possible(renames, state)}
+        if len(orders) > _MOST_STATES:
+            break
+    return orders
 
 
 def _possible(renames: Sequence[_Rename], state: _State) -> Iterator[tuple[int, _State]]:

@@ -97,13 +97,10 @@ class WindowTables:
 
     def may_wait(self, ddl: DdlEvent, existing: TablePlanBuilder) -> bool:
         """True if a RENAME to the name of an existing table is at the window's end: the RENAME of that table may come
-        later, through another topic. The next window has both. A table that TiDB dropped is renamed no more."""
+        later (`rename_order`). The next window has both. A table that TiDB dropped is renamed no more."""
         if ddl.commit_ts != self.inputs.tso or existing.dropped_at is not None:
             return False
-        topics = {*self.inputs.before.topics, *self.inputs.window.topics}
-        return topics != {ddl.topic} and all(
-            isinstance(statement, RenameTables) and len(statement.pairs) == 1 for statement in ddl.statements
-        )
+        return all(isinstance(statement, RenameTables) and len(statement.pairs) == 1 for statement in ddl.statements)
 
     def begin(
         self, name: TableName, table: Table | None, commit_ts: int, origin: Origin, *, after: int = 0

@@ -177,10 +177,11 @@ def _skip_expression(tokens: Tokens) -> None:
 
 def _read_auto_increment(tokens: Tokens, column: ColumnText) -> None:
     """Passes AUTO_INCREMENT. TiDB makes a new column NOT NULL then (``buildColumnAndConstraint``), but not one that is
-    modified (``ProcessModifyColumnOptions``)."""
+    modified (``ProcessModifyColumnOptions``). A version that can add such a column numbers the rows that are there."""
     tokens.expect("AUTO_INCREMENT")
     if column.new:
         column.nullable = False
+        column.computed = ComputedDefault(by=Computation.GENERATED, reason="TiDB numbers the rows that are there")
 
 
 def _read_key(tokens: Tokens, column: ColumnText) -> None:

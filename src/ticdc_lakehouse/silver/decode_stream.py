@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -36,6 +37,8 @@ _COUNTS = "decoded"
 _POSITION = ["topic", "partition", "offset", "timestamp", "batch"]
 _NEWEST_VERSIONS = 100
 """Among so many versions of the events table is one of silver's stream: the others are of maintenance and replays."""
+_TOO_OLD = "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION"
+"""Databricks' error condition of a version whose files VACUUM may have deleted, whether it has or not."""
 _SLICE_BYTES = 8 * 1024 * 1024
 """A worker decodes at most about this many bytes of messages at a time, whatever the size of Spark's batch."""
 _SLICE_MESSAGES = 4096
@@ -68,7 +71,8 @@ class Decoded:
     batches: int
     """Micro-batches appended."""
     events: int
-    quarantined: int
+    quarantined: int | None
+    """None if nothing tells any more how many: after a crash, and a pause of a week, on Databricks."""
 
 
 def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decoded:
@@ -181,10 +185,16 @@ def _counted_in_table(lake: Lake, feed: str, query: str, first: int) -> Decoded:
     return Decoded(feed=feed, batches=row[0], events=row[1] or 0, quarantined=quarantined)
 
 
-def _quarantined_since(lake: Lake, events: str, version: int) -> int:
-    """Counts the errors since a version. Older versions are asked, which is slow, only if there is any error at all."""
+def _quarantined_since(lake: Lake, events: str, version: int) -> int | None:
+    """Counts the errors since a version; None where Databricks reads it no more. Older versions are asked, which is
+    slow, only if there is any error at all."""
     now = _errors(lake, events)
-    return now - _errors(lake, f"{events} VERSION AS OF {version}") if now else 0
+    try:
+        return now - _errors(lake, f"{events} VERSION AS OF {version}") if now else 0
+    except PySparkException as error:
+        if error.getCondition() != _TOO_OLD:
+            raise
+        return None
 
 
 def _errors(lake: Lake, events: str) -> int:

@@ -125,9 +125,15 @@ def _real_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
 
 
 def _text_to_text(before: MysqlType, after: MysqlType, text: str) -> str:
-    """Cuts the trailing spaces of a CHAR, which loses them when it is read."""
+    """Cuts the trailing spaces of a CHAR, which loses them when it is written."""
     cut = _cut(before, after, text)
-    return f"rtrim({cut})" if after.name == "char" else cut
+    return f"rtrim({cut})" if after.name == "char" and not _stays(before, after) else cut
+
+
+def _stays(before: MysqlType, after: MysqlType) -> bool:
+    """True if TiDB does not write the rows again, since the new type has the length of the old one
+    (``needChangeColumnData``)."""
+    return (before.name, after.name) in (("tinytext", "char"), ("tinyblob", "binary")) and after.size == (255,)
 
 
 def _cut(before: MysqlType, after: MysqlType, text: str) -> str:
@@ -144,8 +150,8 @@ def _text_to_binary(_before: MysqlType, after: MysqlType, text: str) -> str:
     return _padded(after, f"lower(hex(encode({text}, 'UTF-8')))")
 
 
-def _binary_to_binary(_before: MysqlType, after: MysqlType, text: str) -> str:
-    return _padded(after, text)
+def _binary_to_binary(before: MysqlType, after: MysqlType, text: str) -> str:
+    return text if _stays(before, after) else _padded(after, text)
 
 
 def _padded(after: MysqlType, digits: str) -> str:

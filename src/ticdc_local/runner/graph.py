@@ -1,6 +1,7 @@
 """A job as values: its parameters and its tasks in an order in which they can run. Everything about it is checked here.
 
-A key of the YAML is honoured, or matters on the platform only (clusters, notifications, schedules), or is an error.
+A key of the YAML is honoured, or matters on the platform only (clusters, notifications, schedules, timeouts), or is an
+error.
 Source: https://docs.databricks.com/api/workspace/jobs/create
 """
 
