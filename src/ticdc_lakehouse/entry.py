@@ -48,7 +48,7 @@ from ticdc_lakehouse.run_lock import exclusive_run
 from ticdc_lakehouse.silver import events_table, external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode, stream
 from ticdc_lakehouse.silver.decoding_zone import note_zone, noted_zone
-from ticdc_lakehouse.silver.first_messages import check_protocol
+from ticdc_lakehouse.silver.first_messages import check_protocol, check_same_protocol, note_protocol
 from ticdc_lakehouse.silver.quarantine import Replayed, positions_of
 from ticdc_lakehouse.tidb.session import DSN_FORM, Address, Secret, Snapshot, SnapshotAt, address_of
 
@@ -141,8 +141,12 @@ class Run:
         check_protocol(self.lake, self.decoding)
         self._check_zone()
         if self._traits.external_schemas:
-            return external_schemas.decode(self.lake, self.decoding)
-        return decode(self.lake, self.decoding, continuous=self.continuous)
+            decoded = external_schemas.decode(self.lake, self.decoding)
+        else:
+            decoded = decode(self.lake, self.decoding, continuous=self.continuous)
+        if decoded.events > (decoded.quarantined or 0):
+            note_protocol(self.lake, self.decoding)
+        return decoded
 
     def _check_zone(self) -> None:
         """Raises ConfigError if silver wrote texts of instants in another zone than the feed has now, or would write
@@ -220,6 +224,7 @@ class Run:
         """
         chosen = positions_of(messages)
         create_feed_tables(self.lake, self.feed.name)
+        check_same_protocol(self.lake, self.decoding)
         self._check_zone()
         with timed("ops", "replayed", feed=self.feed.name) as fields:
             replayed = quarantine.replay(self.lake, self.decoding, chosen)

@@ -7,7 +7,7 @@ Beside Spark's files in that folder are these of our own, which go with it when 
 |---|---|---|---|
 | ``bronze_<feed>`` | ``first_batch`` | the feed's number of the query's batch 0 | bronze's table of offsets has it |
 | ``bronze_<feed>`` | ``topic_ids.json`` | Kafka's ids of the topics that bronze has read | Kafka's present ids count |
-| ``silver_<feed>`` | ``has_decoded`` | silver has decoded a message | silver's events are asked |
+| ``silver_<feed>`` | ``has_decoded`` | silver has decoded a message, in this protocol | silver's events are asked |
 | ``silver_<feed>`` | ``messages_read`` | messages that bronze had when silver last ended | all messages count as new |
 | ``silver_<feed>`` | ``schemas_learned`` | up to where events were searched for schemas | all events are searched |
 | ``silver_<feed>`` | ``time_zone`` | the zone of the instants' texts in silver | that of what gold published counts |

@@ -61,7 +61,7 @@ class Sample:
     partitions: Mapping[str, int]
     """Number of partitions of each topic."""
     messages: list[Pair]
-    """Up to 48 of the first ones."""
+    """Up to 48 of the first ones that the feed reads."""
 
 
 def check_lake(lake: Path) -> None:
@@ -135,7 +135,7 @@ def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
     with _consumer(feed, client) as (consumer, metadata):
         partitions = _partitions(feed, metadata.topics)
         if not holds_table(lake / Layer.BRONZE / messages_table(feed.name)):
-            _check_protocol(feed, _messages(feed, consumer, metadata, partitions))
+            _check_protocol(feed, _first_read(feed, consumer, metadata, partitions))
 
 
 def read_sample(feed: Feed, secret: Secret) -> Sample | None:
@@ -151,7 +151,7 @@ def read_sample(feed: Feed, secret: Secret) -> Sample | None:
     with _consumer(feed, client) as (consumer, metadata):
         partitions = _partitions(feed, metadata.topics)
         counts = Counter(partition.topic for partition in partitions)
-        return Sample(partitions=counts, messages=_messages(feed, consumer, metadata, partitions))
+        return Sample(partitions=counts, messages=_first_read(feed, consumer, metadata, partitions))
 
 
 @contextmanager
@@ -239,6 +239,15 @@ def _partitions(feed: Feed, topics: Topics) -> list[TopicPartition]:
     return [
         TopicPartition(name, partition, OFFSET_BEGINNING) for name in names for partition in topics[name].partitions
     ]
+
+
+def _first_read(
+    feed: Feed, consumer: Consumer, metadata: ClusterMetadata, partitions: list[TopicPartition]
+) -> list[Pair]:
+    """Returns the first messages of the topics; none where the feed begins at their end: what they hold by now may be
+    of another changefeed. That they can be read is seen there, too. Raises ConfigError as `_messages`."""
+    messages = _messages(feed, consumer, metadata, partitions)
+    return [] if feed.begins_at_end else messages
 
 
 def _messages(

@@ -13,9 +13,11 @@ from delta_lake import NOW, write
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.gold.feed_completeness import feed_completeness
 from ticdc_lakehouse.gold.state import published
-from ticdc_lakehouse.ops.status import FeedStatus, feed_status
+from ticdc_lakehouse.ops.alarm import Thresholds, problems
+from ticdc_lakehouse.ops.status import FeedStatus, Health, feed_status
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.silver import quarantine
 from ticdc_local.cli.status import feed_text
 from ticdc_local.delta_reader import DeltaReader
 
@@ -152,6 +154,39 @@ def next_step(lake: MadeUpLake) -> str:
     return line.split(maxsplit=1)[1]
 
 
+def test_a_feed_has_run_once_a_batch_is_noted_and_not_when_its_tables_are_made(tmp_path: Path) -> None:
+    """Bronze makes them before it asks Kafka, which may not answer; a load makes them, too."""
+    lake = MadeUpLake(tmp_path)
+    for kind in ("messages", "offsets"):
+        write(tmp_path / "bronze" / f"crm_{kind}", kind, [])
+    assert status(lake).concerns() == ["bronze has not run for this feed"]
+    assert status(lake).waiting_on == "bronze: it has not run for this feed"
+    lake.batch(0)
+    assert (status(lake).health(), status(lake).landed) == (Health.FINE, 0), "an empty topic"
+
+
+@pytest.mark.parametrize("tolerated", [0, 5])
+def test_a_message_that_stops_all_tables_needs_attention_however_many_are_tolerated(
+    lake: MadeUpLake, tolerated: int
+) -> None:
+    def alarms() -> list[str]:
+        return problems(DeltaReader(lake.root), "crm", Thresholds(quarantine=tolerated))
+
+    lake.batch(1, (0, {**GARBAGE, "database": "crm", "table": "orders"}))
+    assert alarms() == [], "one table stops"
+    lake.batch(2, (1, GARBAGE), (1, GARBAGE))
+    assert alarms() == ["waiting on the quarantined message crm/1/1"]
+    assert status(lake).concerns(Thresholds(quarantine=tolerated)) == alarms()
+    lake.publish(2, number=2, mode=Mode.EVENTUAL)
+    assert alarms() == [], "there is no watermark that it stops"
+
+
+def test_a_message_that_stops_all_tables_is_said_once(lake: MadeUpLake) -> None:
+    lake.batch(1, (0, GARBAGE))
+    said = problems(DeltaReader(lake.root), "crm", Thresholds())
+    assert said == ["1 message is in quarantine: 1 bad_json"]
+
+
 CAUGHT_UP, RUN = "nothing: caught up", "nothing is blocking gold: run the job"
 
 
@@ -187,3 +222,18 @@ def test_messages_in_quarantine_of_a_batch_that_silver_has_not_finished_count_on
     assert (status(lake).decoded, status(lake).quarantined, status(lake).waiting) == (4, 3, 4)
     lake.append({"batch": 3, "partition": 0, "offset": 99, **GARBAGE})  # bronze notes a batch after its messages
     assert (status(lake).decoded, status(lake).quarantined, status(lake).waiting) == (4, 4, 4)
+
+
+def test_a_message_that_silver_decoded_anew_is_in_quarantine_once(lake: MadeUpLake) -> None:
+    """After a checkpoint was lost. The newest batch counts, and of one batch the row that may be of any table."""
+    lake.batch(1, (0, GARBAGE), (1, GARBAGE))
+    lake.publish(1, number=2)
+    garbage = {"batch": 1, "partition": 0, "offset": 2, **GARBAGE}
+    lake.append(garbage, {**garbage, "reason": "bad_value", "database": "crm", "table": "orders"})
+    assert (status(lake).decoded, status(lake).reasons) == (3, {"bad_json": 2})
+    lake.append({**garbage, "batch": 2, "partition": 1, "offset": 1, "reason": "schema_missing"})
+    reader = DeltaReader(lake.root)
+    assert quarantine.reasons(reader, "crm") == {"bad_json": 1, "schema_missing": 1}
+    first = quarantine.first_open(reader, "crm", [])
+    assert [(row["partition"], row["batch"], row["table"]) for row in first] == [(0, 1, None), (1, 2, None)]
+    assert [message.table for message in quarantine.blocking_messages(reader, "crm")] == [None, None]

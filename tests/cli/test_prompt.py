@@ -21,7 +21,7 @@ from ticdc_local.cli import main, sql
 
 cancelled = threading.Event()
 
-def execute(_, statement, __):
+def execute(_, statement, *__):
     print("runs", statement.split())
     if statement == "slow":
         cancelled.wait()

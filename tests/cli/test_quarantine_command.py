@@ -68,12 +68,15 @@ def test_open_messages_are_listed_as_text_and_as_json(project: Path, capsys: pyt
     assert message["timestamp"] == "2026-11-21T08:00:00+00:00"
 
 
-@pytest.mark.parametrize("layer", ["silver", "bronze"])
+@pytest.mark.parametrize(("layer", "has_tables"), [("silver", False), ("bronze", False), ("bronze", True)])
 def test_the_command_that_runs_a_new_feed_is_for_the_same_place(
-    project: Path, capsys: pytest.CaptureFixture[str], layer: str
+    project: Path, capsys: pytest.CaptureFixture[str], layer: str, has_tables: bool
 ) -> None:
+    """A first run of bronze that does not reach Kafka leaves tables without rows."""
     shutil.rmtree(project / ".lake" / layer)
     (project / ".lake" / "bronze").mkdir(exist_ok=True)
+    if has_tables:
+        write(project / ".lake" / "bronze" / "crm_offsets", "offsets", [])
     assert quarantine(project, "list") == 0
     command = f"ticdc-lake run --feed crm --project {project}"
     expected = f"crm: {layer} has not run for this feed: {command}\n"

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,12 +15,14 @@ import pytest
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField
 
 from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold.time_travel import AsOf
 from ticdc_local.cli import main, project, sql
 from ticdc_local.cli.sql import MORE, PROMPT, execute, run_all, typed
 from ticdc_local.cli.sql_result import Format, Printing, csv_line, json_line, markdown_lines, table_lines
 from ticdc_local.cli.sql_statement import check_reads, complete
 from ticdc_local.sql_text import sql_statements
 
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 FEED = "protocol: craft\ntime_zone: UTC\nkafka: {bootstrap_servers: 'k:9092', topics: [t]}\n"
 EXPECTED = "expected a query, SHOW, DESCRIBE, EXPLAIN, SET, USE or CREATE TEMPORARY VIEW"
 
@@ -280,7 +283,7 @@ def test_what_one_statement_of_the_command_line_ends_with_takes_nothing_of_the_n
     given: list[str] = []
     monkeypatch.setattr(sql, "open_lake", lambda *_, **__: None)
     monkeypatch.setattr(sql, "refresh_views", lambda *_: {})
-    monkeypatch.setattr(sql, "run_all", lambda _, statements, __: given.extend(statements) or 0)
+    monkeypatch.setattr(sql, "run_all", lambda _, statements, *__: given.extend(statements) or 0)
     script = "BEGIN SELECT 2; SELECT 3; END"
     assert (
         main(["sql", "--lake", str(tmp_path), "-e", "SELECT 1 -- one", "-e", script, "-e", "SELECT 4; SELECT 5;"]) == 0
@@ -292,6 +295,56 @@ def test_the_statements_after_one_that_fails_are_named(capsys: pytest.CaptureFix
     lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
     assert run_all(lake, iter([f"AS OF f {2**63}", "SELECT\n 2", "SELECT 3", "quit", "SELECT 4"])) == 1
     assert capsys.readouterr().err.splitlines()[1:] == ["not run: SELECT 2", "not run: SELECT 3"]
+
+
+def test_a_script_stops_where_the_views_of_renamed_tables_cannot_be_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks before each statement, with what the views show by then."""
+    (tmp_path / "bronze").mkdir()
+    shown = iter([{"crm": "renamed"}, None])
+    seen, ran = [], []
+
+    def follow(_options: object, _lake: object, feeds: dict[str, str]) -> object:
+        seen.append(feeds)
+        return next(shown)
+
+    monkeypatch.setattr(sql, "open_lake", lambda *_, **__: None)
+    monkeypatch.setattr(sql, "refresh_views", lambda *_: {"crm": "first"})
+    monkeypatch.setattr(sql, "follow_renames", follow)
+    monkeypatch.setattr(sql, "execute", lambda _, statement, *__: ran.append(statement) or True)
+    script = "SELECT 1; SELECT\n 2; SELECT 3; quit; SELECT 4"
+    assert main(["sql", "--lake", str(tmp_path), "-e", script]) == 1
+    assert ran == ["SELECT 1"]
+    assert seen == [{"crm": "first"}, {"crm": "renamed"}]
+    assert capsys.readouterr().err.splitlines()[-2:] == ["not run: SELECT 2", "not run: SELECT 3"]
+
+
+def test_an_as_of_drops_the_views_of_tables_that_did_not_exist_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else `SELECT` reads the rows of a later time under their names."""
+    views: set[str] = set()
+    frames = {name: SimpleNamespace(createOrReplaceTempView=views.add) for name in ("crm.a", "crm.b", "hr.c")}
+
+    def as_of(_spark: object, feed: str, tso: int, **_: object) -> AsOf:
+        names = {"crm": ["crm.a", "crm.b"][:tso], "hr": ["hr.c"]}[feed]
+        behind = {"crm.a": 470613127188971521} if tso == 1 else {}
+        texts = {name: name.replace(".", "_") for name in names}
+        tables = {name: frames[name] for name in names}
+        return AsOf(feed=feed, tso=tso, time=NOW, tables=tables, behind=behind, names=texts)
+
+    monkeypatch.setattr(sql, "as_of", as_of)
+    spark = SimpleNamespace(catalog=SimpleNamespace(dropTempView=views.remove))
+    lake = Lake(spark=spark, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]
+    assert run_all(lake, iter(["AS OF crm 2", "AS OF hr 2", "AS OF crm 1"])) == 0
+    assert views == {"crm_a", "hr_c"}
+    first, _, last = capsys.readouterr().out.splitlines()
+    assert first == "crm as of 2026-11-21 08:00:00 UTC (TSO 2); read these without the gold. prefix: crm_a, crm_b"
+    assert last == (
+        "crm as of 2026-11-21 08:00:00 UTC (TSO 1); read these without the gold. prefix: crm_a; behind: crm.a "
+        "(as of TSO 470613127188971521 (2026-11-21 07:36:49.455 UTC))"
+    )
 
 
 def test_the_command_that_finishes_what_a_run_left_is_for_the_same_place(

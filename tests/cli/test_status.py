@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pseudo_terminal import on_a_terminal
 
+from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config import feed
 from ticdc_lakehouse.config.document import Document
 from ticdc_local.cli import main, status
@@ -89,6 +90,18 @@ def test_the_command_that_runs_a_new_feed_is_for_the_same_place(
     assert main(["status", "--feed", "b", "--project", str(project), "--lake", str(lake)]) == 0
     command = f"ticdc-lake run --feed b --project {project} --lake {lake}"
     assert capsys.readouterr().out == f"b\n  bronze has not run for this feed: {command}\n"
+
+
+def test_what_macos_and_emacs_leave_beside_a_feed_file_is_no_feed(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feeds = project / "resources" / "feeds"
+    (feeds / "._b.yml").write_bytes(b"\x00\x05\x16\x07")
+    (feeds / ".#b.yml").symlink_to("user@host.1234")
+    assert main(["status", "--check"]) == 2
+    assert [line[0] for line in capsys.readouterr().out.splitlines()] == ["a", "b", "c"]
+    with pytest.raises(ConfigError, match=r"no such feed; expected one of a, b, c$"):
+        feed.feed_file(feeds, "._b2")
 
 
 @pytest.mark.usefixtures("project")

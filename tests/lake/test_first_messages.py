@@ -45,6 +45,13 @@ def test_silver_stops_until_the_file_is_right(spark: SparkSession, broker: Broke
     feed.run.bronze()
     assert feed.run.silver().quarantined == 2
 
+    # Its keys may have other texts in another protocol.
+    feed.protocol, feed.options = "craft", {}
+    for decode_again in (feed.run.silver, lambda: feed.run.replay(["all"])):
+        with pytest.raises(ConfigError, match=r"protocol: the feed was read as canal-json, .* Put canal-json back"):
+            decode_again()
+    feed.protocol, feed.options = "canal-json", {"enable-tidb-extension": True}
+
     # A new stream wants an empty folder: before it begins, nothing is noted there.
     checkpoint = Path(stream(feed.lake, feed.name))
     shutil.rmtree(checkpoint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -276,3 +277,30 @@ def test_what_may_have_been_anything_holds_the_feed(spark: SparkSession, broker:
     assert quarantine.dismiss(feed.lake, feed.name, [(feed.topic, 1, 2)], "written by hand") == 1
     applied = feed.apply()
     assert (applied.tso, applied.waiting_on) == (at(6), None)
+
+
+@pytest.mark.long
+def test_a_message_is_in_quarantine_once_after_silver_lost_its_checkpoint(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """Silver decodes anew what bronze has, and appends what it appended before."""
+    feed = Changefeed(spark, broker, tmp_path, schema=FINE_SCHEMA, described={"max_message_bytes": 1000})
+    large = "x" * 2000
+    feed.send(0, FINE.insert(at(1), 1, "a"), FINE.insert(at(2), 2, large), FINE.insert(at(3), 3, large))
+    feed.resolve(at(4))
+    feed.load()
+    shutil.rmtree(feed.lake.checkpoint(f"silver_{feed.name}"))
+    feed.load()
+    feed.apply()
+    assert len(feed.events(where="kind = 'error'")) == 4
+    assert sorted(row["offset"] for row in quarantine.open_messages(feed.lake, feed.name).collect()) == [1, 2]
+    shown = spark.table(feed.lake.table(Layer.OPS, "quarantine"))
+    assert sorted(row["offset"] for row in shown.collect()) == [1, 2]
+    assert all("comment" in field.metadata for field in shown.schema.fields)
+    assert (feed.status.decoded, feed.status.reasons) == (2, {"message_too_large": 2})
+
+    assert quarantine.dismiss(feed.lake, feed.name, [(feed.topic, 0, 1)], "not needed") == 1
+    feed.described = {}
+    assert quarantine.replay(feed.lake, feed.run.decoding) == quarantine.Replayed(decoded=1, still_open=0)
+    assert len(feed.events(where="replayed_at IS NOT NULL")) == 1
+    assert (feed.status.decoded, feed.status.quarantined, feed.status.dismissed) == (3, 0, 1)

@@ -51,7 +51,7 @@ def test_an_error_without_a_cause_has_no_root_cause() -> None:
     ("text", "named"),
     [
         (
-            "An error occurred while calling z:org.X.create.\n: org.apache.kafka.KafkaException: Failed to create\n\tat x"
+            "An error occurred while calling z:org.X.create.\n: org.apache.kafka.KafkaException: Failed\n\tat x"
             "\nCaused by: org.apache.ConfigException: No urls\n\t... 9 more",
             "ConfigException: No urls",
         ),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from ticdc_lakehouse.gold.interrupted_run import count_done_steps
 from ticdc_lakehouse.gold.live_commits import Commit
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.schema.script import tables_from_sql
 
@@ -43,3 +45,20 @@ def test_steps_up_to_the_last_ddl_are_done() -> None:
 def test_a_repair_that_died_is_none_of_the_plan() -> None:
     """It merged rows of the published TSO, and recorded no override."""
     assert count_done_steps(PLAN, [commit("MERGE", 100)], "crm") is None
+
+
+def test_nothing_is_done_of_a_table_that_is_resumed() -> None:
+    """Published at 100, it was blocked at 40 by a row at 41 that came after a run had died on it: the plan's first step
+    has the row, the dead run's first commit has not."""
+    assert PLAN.state is not None
+    stop = StopReason(kind=StopKind.LATE_ROWS, detail="a late row", ways_out=(), needs_override=False)
+    merges, *later = PLAN.steps
+    assert isinstance(merges, MergeRows)
+    resumed = replace(
+        PLAN,
+        state=replace(PLAN.state, applied_tso=40, stop=stop),
+        steps=(replace(merges, after=40), *later),
+    )
+    dead = [commit("MERGE", 200), commit("REPLACE TABLE AS SELECT", 200), commit("MERGE", 300)]
+    assert count_done_steps(PLAN, dead, "crm") == 2
+    assert count_done_steps(resumed, dead, "crm") is None

@@ -28,9 +28,9 @@ from ticdc_lakehouse.gold.late_rows import LateRows, blocking_point
 def test_only_late_rows_that_can_be_merged_are_promised_to_be(
     deleted_through: int, mergeable_since: int, way_out: str
 ) -> None:
-    late = LateRows(count=1, commit_ts=5, position="topic/0/7")
+    late = LateRows(count=1, commit_ts=5, last=6, position="topic/0/7")
     point = blocking_point(late, published_tso=10, deleted_through=deleted_through, mergeable_since=mergeable_since)
-    assert point.tso == 4
+    assert (point.tso, point.last) == (4, 6)
     said = "1 row change arrived only after the watermark covering them (10) was published, the oldest at topic/0/7"
     assert point.stop.detail.startswith(said)
     assert way_out in str(point.stop)

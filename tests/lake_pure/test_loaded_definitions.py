@@ -99,3 +99,19 @@ def test_a_table_that_was_renamed_needs_a_later_export(of_rows: bool) -> None:
     for ddl in (renamed("t", "u"), renamed("u", "v")):
         with pytest.raises(ConfigError, match="was created, renamed or truncated later, at 20"):
             definition(U, 12, before, ddl)
+
+
+@pytest.mark.parametrize(
+    "query", ["CREATE TABLE `t` (id BIGINT PRIMARY KEY)", "CREATE TABLE t LIKE u", "RECOVER TABLE `t`"]
+)
+def test_another_table_of_the_name_of_one_that_gold_never_had_needs_a_later_export(query: str) -> None:
+    """Gold would follow the DROP of the exported one, and never have the other."""
+    drop, make = (
+        DdlEvent(commit_ts=at, database="e", table="t", query=text, statements=())
+        for at, text in ((20, "DROP TABLE `t`"), (22, query))
+    )
+    exported = TableName("e", "t")
+    with pytest.raises(ConfigError, match="was created, renamed or truncated later, at 22"):
+        definition(exported, 12, Published(tso=30), drop, make)
+    assert definition(exported, 12, Published(tso=30), make).commit_ts == 12
+    assert definition(exported, 25, Published(tso=30)).commit_ts == 25

@@ -47,6 +47,8 @@ def test_a_feeds_file_is_the_machines_matter_and_its_broker_is_not(tmp_path: Pat
     secret = "security: {security.protocol: SASL_SSL, sasl.jaas.config: {secret: no/such}}"
     (feeds / "secret.yml").write_text(f"protocol: craft\ntime_zone: UTC\n{kafka.replace(']}', f'], {secret}}}')}\n")
     options = argparse.Namespace(project=tmp_path, lake=None)
+    for hidden in ("._away.yml", "._other.yaml"):  # macOS's, of a copied file
+        (feeds / hidden).write_bytes(b"\x00\x05\x16\x07")
     away, odd, other, secret_missing = doctor.examine_feeds(options)
     assert (away.good, away.is_of_machine, odd.good, odd.is_of_machine) == (False, False, False, True)
     assert "brokers do not answer (127.0.0.1:" in away.detail

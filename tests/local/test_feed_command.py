@@ -143,6 +143,22 @@ def test_a_check_shows_what_the_first_messages_are(
     assert "shob.yml: no such feed; did you mean shop?" in capsys.readouterr().err
 
 
+def test_a_check_shows_no_message_that_the_feed_does_not_read(
+    project: Path, broker: Broker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broker.create_topic("check-latest", 1)
+    broker.produce("check-latest", [KafkaMessage(partition=0, key=None, value=b"{poison")])
+    servers = ("--bootstrap-servers", broker.bootstrap_servers)
+    assert feed(project, "new", "late", "--protocol", "canal-json", "--topic", "check-latest", *servers) == 0
+    with (project / "resources" / "feeds" / "late.yml").open("a") as file:
+        file.write("\nstarting_offsets: latest\n")
+    capsys.readouterr()
+    assert feed(project, "check", "late") == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "late: nothing is read yet: with starting_offsets: latest a run reads what comes after the feed's first one"
+    ]
+
+
 def test_kafka_is_up_until_a_signal_and_keeps_its_topics(tmp_path: Path) -> None:
     port = str(free_ports(1)[0])
     command = [*COMMAND, "kafka", "--port", port, "--folder", str(tmp_path / "kafka")]

@@ -280,6 +280,24 @@ def test_a_swap_through_several_topics_may_go_on_in_the_next_window(first: int, 
     assert made == {U: DATA, NAME: "f_d_u__data"}
 
 
+@pytest.mark.parametrize("arrived", [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
+@pytest.mark.parametrize("first", [0, 1, 3])
+def test_a_swap_through_one_topic_in_an_order_that_is_impossible_is_done(arrived: tuple[int, ...], first: int) -> None:
+    """Versions of tiflow up to 8.5 send its DDLs in random order; a window may end among them."""
+    ddls = [ddl(20, SWAP[number]) for number in arrived]
+    begun = swapped(*ddls[:first])
+    later = replace(after_window(begun, 30), window=replace(begun.window, ddls=tuple(ddls)))
+    made = {each.name: each.definition.stable_id for each in plan_tables(later).tables if each.definition is not None}
+    assert made == {U: DATA, NAME: "f_d_u__data"}
+
+
+def test_a_table_is_replaced_in_an_order_that_is_impossible() -> None:
+    """As tools for online schema changes do it."""
+    now = swapped(*(ddl(15, f"RENAME TABLE `d`.`{old}` TO `d`.`{new}`") for old, new in (("u", "t"), ("t", "w"))))
+    made = {each.name: each.definition.stable_id for each in plan_tables(now).tables if each.definition is not None}
+    assert made == {W: DATA, NAME: "f_d_u__data"}
+
+
 def test_renames_of_one_topic_are_done_in_its_order() -> None:
     """Each is in the topic of its old name. The last of them is possible at once, too."""
     topics = {"topic 1": (SWAP[1], "RENAME TABLE `d`.`u` TO `d`.`w`"), "topic 2": (SWAP[0], SWAP[2])}

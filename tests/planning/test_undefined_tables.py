@@ -18,6 +18,7 @@ from one_table import (
     needs_override,
     plan,
     planning_input,
+    quarantined,
     steps,
     with_names,
 )
@@ -339,3 +340,51 @@ def test_table_with_unknown_rows_follows_a_swap_that_arrives_in_parts(arrived: i
     second = replace(now, before=Published(tso=20, tables=states), definitions=known, tso=30)
     second = replace(second, window=replace(second.window, ddls=tuple(swap)))
     assert {each.name: each.definition is None for each in plan_tables(second).tables} == {NAME: True, U: False}
+
+
+REPLAYED = replace(ROWS, first=12, last=12, replayed=True)
+"""The message that was in quarantine above 11."""
+
+
+def after_quarantine(*ddls: DdlEvent, rows: tuple[RowGroup, ...] = ()) -> tuple[list[TablePlan], PlanningInput]:
+    """What a window leaves of a table that gold does not know, of which the first message is in quarantine; and the
+    next window, in which nothing is in quarantine any more."""
+    now = replace(window(*ddls), quarantine_points={NAME: quarantined(11)})
+    made = plan_tables(now)
+    gone = [
+        Recoverable(name=each.name, stable_id="", version=-1, dropped_at=each.dropped_at or 0)
+        for each in made.recoverable
+    ]
+    later = replace(following(now, *made.tables, rows=rows), quarantine_points={})
+    return list(made.tables), replace(later, before=replace(later.before, recoverable=tuple(gone)))
+
+
+def test_an_unknown_table_whose_first_message_is_in_quarantine_is_blocked() -> None:
+    (made,), replayed = after_quarantine(rows=(REPLAYED,))
+    assert (made.name, made.through, block_reason(made)) == (NAME, 11, "in quarantine")
+    again = plan(replayed)
+    assert (block_reason(again), merged(again)) == (None, [REPLAYED])
+
+
+def test_it_waits_for_its_rows_once_the_message_is_dismissed() -> None:
+    _, later = after_quarantine()
+    assert "the table's columns are unknown" in (block_reason(plan(later)) or "")
+    _, later = after_quarantine(rows=(group(NAME, 25),))
+    assert (block_reason(plan(later)), merged(plan(later))) == (None, [group(NAME, 25)])
+
+
+def test_a_replayed_row_of_a_table_that_was_dropped_since_makes_no_table() -> None:
+    made, replayed = after_quarantine(ddl(15, "DROP TABLE t"), rows=(REPLAYED,))
+    assert (made, plan_tables(replayed).tables) == ([], ())
+
+
+def test_a_replayed_row_from_before_a_truncate_is_not_the_tables() -> None:
+    (made,), replayed = after_quarantine(ddl(15, "TRUNCATE TABLE t"), rows=(REPLAYED, group(NAME, 25)))
+    assert (made.through, block_reason(made)) == (15, "in quarantine")
+    assert (block_reason(plan(replayed)), merged(plan(replayed))) == (None, [group(NAME, 25)])
+
+
+def test_a_table_that_is_renamed_with_its_first_message_in_quarantine_is_blocked() -> None:
+    (made,), _ = after_quarantine(ddl(15, "RENAME TABLE t TO u"))
+    assert made.name == U
+    assert "it was blocked before, and its columns are unknown" in (block_reason(made) or "")

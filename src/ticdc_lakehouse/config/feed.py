@@ -31,6 +31,8 @@ from ticdc_lakehouse.tidb.session import DSN_FORM, Secret, address_of
 
 FEED_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 FEED_NAME_WORDS = "at most 40 letters a-z, digits and _, beginning with a letter"
+VISIBLE = "[!.]*"
+"""A pattern of file names: macOS leaves ``._crm.yml`` beside a file that it copies, Emacs ``.#crm.yml``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,11 @@ class Feed:
     starting_offsets: str
     """Where the first run begins: ``earliest`` or ``latest``."""
     max_message_bytes: int
+
+    @property
+    def begins_at_end(self) -> bool:
+        """True if the feed reads nothing of what its topics held before its first run."""
+        return self.starting_offsets == "latest"
 
     @property
     def servers_place(self) -> str:
@@ -110,7 +117,7 @@ def feed_file(folder: Path, name: str) -> Path:
     path = folder / f"{name}.yml"
     if path.is_file():
         return path
-    raise no_such_feed(path, (each.stem for each in folder.glob("*.yml")))
+    raise no_such_feed(path, (each.stem for each in folder.glob(f"{VISIBLE}.yml")))
 
 
 def no_such_feed(path: Path, known: Iterable[str]) -> ConfigError:

@@ -67,7 +67,13 @@ class ProtocolName(str):
 class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A feed file of the TiCDC lakehouse: one changefeed's topics, and how they become tables."""
 
-    protocol: Annotated[ProtocolName, Meta(description="As in the changefeed's sink-uri; `-` and `_` are the same.")]
+    protocol: Annotated[
+        ProtocolName,
+        Meta(
+            description="As in the changefeed's sink-uri; `-` and `_` are the same. Once silver has decoded messages, "
+            "another protocol is refused, since the key of a row may have other texts in it: use a new feed."
+        ),
+    ]
     time_zone: Annotated[
         Zone,
         Meta(

@@ -191,8 +191,8 @@ def _without_irregular(
     policy = config.policy(step.table.database, step.table.table)
     if policy.on_irregular is OnIrregular.BLOCK and has_irregular(lake, rows.query, column.name):
         raise ApplyError(
-            f"column {column.name}: the rows that are there get a value that {column.type.text} cannot hold in the lake "
-            "(on_irregular: block)"
+            f"column {column.name}: the rows that are there get a value that {column.type.text} cannot hold in the "
+            "lake (on_irregular: block)"
         )
     return rows
 

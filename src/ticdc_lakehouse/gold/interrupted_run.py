@@ -52,9 +52,12 @@ def count_done_steps(plan: TablePlan, commits: Sequence[Commit], feed: str) -> i
     """Counts the plan's steps that the commits of runs that died have done for good: those up to their last DDL. Rows
     merged after it are merged again, which changes nothing.
 
-    Returns None if the table must go back to its published version: something else was written, or more than the plan
-    does. A MERGE at the published TSO is a repair's (`ops.verify.repair`), or of rows that were replayed.
+    Returns None if the table must go back to its published version: it was blocked, something else was written, or more
+    than the plan does. A MERGE at the published TSO is a repair's (`ops.verify.repair`), or of rows that were replayed.
     """
+    if plan.state is not None and plan.state.stop is not None:
+        # They may be from before it was blocked: without the late row for which it was, and is resumed.
+        return None
     done, applied_tso = 0, -1 if plan.state is None else plan.state.applied_tso
     for commit in commits:
         if commit.feed != feed or commit.tso is None or commit.tso > plan.through:

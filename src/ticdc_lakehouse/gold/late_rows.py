@@ -40,6 +40,8 @@ class LateRows:
     count: int
     commit_ts: int
     """The lowest of them."""
+    last: int
+    """The largest commit_ts."""
     position: str
     """Topic, partition and offset of the oldest, as `position_text` writes them."""
 
@@ -52,13 +54,16 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
     if firsts is None:
         return {}
     first = F.min_by(F.struct("commit_ts", "topic", "partition", "offset"), "commit_ts")
-    found = firsts.groupBy(*_NAME).agg(F.count("*").alias("rows"), first.alias("first")).collect()
+    sums = F.count("*").alias("rows"), first.alias("first"), F.max("commit_ts").alias("last")
+    found = firsts.groupBy(*_NAME).agg(*sums).collect()
     deleted_through = retention_floor(lake, feed, Layer.SILVER).tso if found else 0
     points = {}
     for row in found:
         name, oldest = TableName(row["database"], row["table"]), row["first"].asDict()
         points[name] = blocking_point(
-            LateRows(count=row["rows"], commit_ts=oldest["commit_ts"], position=position_text(oldest)),
+            LateRows(
+                count=row["rows"], commit_ts=oldest["commit_ts"], last=row["last"], position=position_text(oldest)
+            ),
             published_tso=before.tso,
             deleted_through=deleted_through,
             mergeable_since=_mergeable_since(before, name),
@@ -147,4 +152,4 @@ def blocking_point(late: LateRows, *, published_tso: int, deleted_through: int, 
         f"published, the oldest at {late.position}{why}"
     )
     stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=tuple(ways_out), needs_override=True)
-    return BlockingPoint(tso=late.commit_ts - 1, stop=stop)
+    return BlockingPoint(tso=late.commit_ts - 1, stop=stop, last=late.last)

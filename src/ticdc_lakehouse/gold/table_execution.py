@@ -27,6 +27,7 @@ from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
 from ticdc_lakehouse.gold.state import check_is_newest
 from ticdc_lakehouse.gold.step_changes import StepChanges
 from ticdc_lakehouse.log import log
+from ticdc_lakehouse.planning.blocking import unmergeable_late_row
 from ticdc_lakehouse.planning.plan_builder import unsupported_ddl
 from ticdc_lakehouse.planning.published_state import Definition
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
@@ -185,21 +186,31 @@ class TableExecution:
 
     def _merge_rows(self, rows: MergeRows) -> IncompleteStep | None:
         """Merges rows up to the first that the table must not take; returns None if there is none."""
+        first, point = None, self._merge_unless_blocked(rows)
+        while point is not None:
+            first = point
+            if point.tso < rows.after:  # late rows are not merged in part: a person decides about their table
+                break
+            # Below the point an older change may be the newest of its key: it is looked at again.
+            point = self._merge_unless_blocked(replace(rows, through=point.tso))
+        if first is None:
+            return None
+        if first.tso < rows.after:  # no later run reads them again
+            return IncompleteStep(
+                point=BlockingPoint(tso=rows.after, stop=unmergeable_late_row(first.stop.cause)),
+                first_missing=first.tso + 1,
+            )
+        stop = replace(first.stop, needs_override=False)
+        return IncompleteStep(point=BlockingPoint(tso=first.tso, stop=stop), first_missing=first.tso + 1)
+
+    def _merge_unless_blocked(self, rows: MergeRows) -> BlockingPoint | None:
+        """Merges the rows; merges none, and returns the point before the first row that the table must not take, if
+        there is one."""
         with self._whole(rows) as (whole, unread):
             point = self._unmergeable(whole, unread)
             if point is None:
                 self._merge(whole)
-                return None
-        # Late rows are not merged in part: their table is blocked until a person decides.
-        late = point.tso < rows.after
-        # Below the point an older change may be the newest of its key: it is looked at again.
-        earlier = None if late else self._merge_rows(replace(rows, through=point.tso))
-        if earlier is not None:
-            return earlier
-        stop = replace(point.stop, needs_override=late)
-        return IncompleteStep(
-            point=BlockingPoint(tso=max(point.tso, rows.after), stop=stop), first_missing=point.tso + 1
-        )
+        return point
 
     def _whole(self, rows: MergeRows) -> AbstractContextManager[tuple[MergeRows, BlockingPoint | None]]:
         """Returns a context with the step, in which the rows to be read from TiDB are whole, and the point before the

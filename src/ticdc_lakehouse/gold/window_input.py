@@ -90,5 +90,6 @@ def _late_points(
     points = late_ddls(lake, feed, before, complete.batch, names.ids_named_at) if complete.late_ddls else {}
     rows = late_rows(lake, feed, before, complete.batch) if complete.late_rows else {}
     for name, point in rows.items():
-        keep_earliest(points, name, point)
+        # A table that does not need the rows may still lack the DDL.
+        keep_earliest(points, name, replace(point, last=None) if name in points else point)
     return points

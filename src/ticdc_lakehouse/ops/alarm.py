@@ -13,6 +13,7 @@ from ticdc_lakehouse.catalog import Reader
 from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import texts_of
 from ticdc_lakehouse.silver import events_table, quarantine
 
@@ -28,16 +29,34 @@ class Thresholds:
     blocked: bool = True
     """True if a blocked table needs attention."""
     quarantine: int = 1
-    """Quarantined messages from which on the feed needs attention; 0: never."""
+    """Quarantined messages from which on the feed needs attention; 0: never. One that stops the watermark of all tables
+    needs it always."""
 
 
 def problems(lake: Reader, feed: str, thresholds: Thresholds) -> list[str]:
-    """Returns a sentence for each threshold that the feed passes; none if all is well."""
+    """Returns a sentence for each threshold that the feed passes, and for a message that stops the whole feed; none if
+    all is well."""
     current = published(lake, feed)
     landed = 0 if current.tso else landed_messages(lake, feed)
-    reads_silver = thresholds.quarantine > 0 and events_table.exists(lake, feed)
-    reasons = quarantine.reasons(lake, feed) if reads_silver else {}
-    return problems_of(current, landed, reasons, thresholds, datetime.now(UTC))
+    in_silver = events_table.exists(lake, feed)
+    reasons = quarantine.reasons(lake, feed) if in_silver and thresholds.quarantine > 0 else {}
+    is_said = any(_in_quarantine(reasons, thresholds.quarantine))
+    has_watermark = current.tso > 0 and current.mode is Mode.WATERMARKS
+    stopping = _stopping(lake, feed) if in_silver and has_watermark and not is_said else ()
+    return [*stopping, *problems_of(current, landed, reasons, thresholds, datetime.now(UTC))]
+
+
+def stopped_by(message: quarantine.BlockingMessage) -> str:
+    """Returns the phrase for the message in quarantine that stops the watermark of a feed."""
+    return f"waiting on the quarantined message {message.position}"
+
+
+def _stopping(lake: Reader, feed: str) -> Iterator[str]:
+    """Yields a phrase if a message in quarantine may have been anything: no watermark behind it in its partition counts
+    (`gold.watermark`), and all tables stop, however many messages are tolerated."""
+    messages = (each for each in quarantine.blocking_messages(lake, feed) if each.table is None)
+    if (first := min(messages, key=lambda each: (each.topic, each.partition), default=None)) is not None:
+        yield stopped_by(first)
 
 
 def problems_of(

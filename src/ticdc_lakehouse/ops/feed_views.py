@@ -41,7 +41,7 @@ _FEED_COLUMNS = f"""{_FEED},
     age_seconds COMMENT 'time from the watermark to now, in seconds',
     tables COMMENT 'number of tables that gold has of the feed',
     blocked COMMENT 'number of blocked tables: ops.tables says why',
-    landed_at COMMENT 'when the oldest message that bronze keeps was landed'
+    landed_at COMMENT 'when the first message of the feed was landed'
 """
 _TABLE_COLUMNS = """
     feed, database, table, name, data, version,

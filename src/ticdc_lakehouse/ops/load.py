@@ -44,7 +44,17 @@ from ticdc_lakehouse.planning.window import statements_of
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
-from ticdc_lakehouse.schema.statement import DropDatabase, DropTables, RenameTables, database_of, names_of
+from ticdc_lakehouse.schema.statement import (
+    CreateTable,
+    CreateTableLike,
+    DropDatabase,
+    DropTables,
+    RenameTables,
+    RestoreTable,
+    database_of,
+    given_names,
+    names_of,
+)
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.silver.retention_floor import retention_floor
 from ticdc_lakehouse.sql.instant import backward_shifts, is_ambiguous_sql
@@ -54,6 +64,7 @@ from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_columns
 from ticdc_lakehouse.tidb.session import SnapshotAt
 
 _AGAIN = "export it again"
+_MAKING = (CreateTable, CreateTableLike, RestoreTable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +120,16 @@ class _NamesSince:
     renamed: Mapping[TableName, int]
     """Those that RENAMEs gave or took away, each with the last one's commit_ts. The definition of a table that is
     inferred from the wire, or was renamed while it was blocked, lacks them."""
+    made: Mapping[TableName, int]
+    """Those that CREATEs and RECOVERs gave, each with the last one's commit_ts."""
     dropped: Collection[TableName]
     databases: Collection[str]
     """Folded names of the databases that were dropped."""
+
+    def replaced_at(self, name: TableName) -> int:
+        """Returns the commit_ts at which another table got the name of a dropped one; 0 if none did. A CREATE alone
+        may be of the exported table: TiDB shows a table some time before its commit_ts."""
+        return self.made.get(name, 0) if self.drops(name) else 0
 
     def drops(self, name: TableName) -> bool:
         """True if a table of this name was dropped."""
@@ -171,6 +189,7 @@ class ExportLoader:
         drops = [statement for _, statement in statements if isinstance(statement, DropTables | DropDatabase)]
         return _NamesSince(
             renamed={name: at for at, each in statements if isinstance(each, RenameTables) for name in names_of(each)},
+            made={name: at for at, each in statements if isinstance(each, _MAKING) for name in given_names(each)},
             dropped={name for each in drops for name in names_of(each)},
             databases={fold(name) for name in map(database_of, drops) if name is not None},
         )
@@ -185,7 +204,7 @@ class ExportLoader:
     ) -> Definition:
         tso, what = self.export.tso, f"{self.export.folder}: table {name}"
         newest = before.definition_of(name)
-        named_at = max(since.renamed.get(name, 0), 0 if newest is None else newest.named_at)
+        named_at = max(since.renamed.get(name, 0), since.replaced_at(name), 0 if newest is None else newest.named_at)
         if named_at > tso:
             at = with_time(named_at)
             raise ConfigError(f"{what} was created, renamed or truncated later, at {at}: {_AGAIN}")

@@ -17,7 +17,7 @@ from ticdc_lakehouse.gold.feed_completeness import feed_completeness
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS, newest_states_sql
 from ticdc_lakehouse.gold.watermark import Completeness
-from ticdc_lakehouse.ops.alarm import Thresholds, problems_of
+from ticdc_lakehouse.ops.alarm import Thresholds, problems_of, stopped_by
 from ticdc_lakehouse.planning.planning_input import GoldConfig, left_out
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode
@@ -66,7 +66,7 @@ class FeedStatus:
     pending: Mapping[TableName, tuple[str, ...]] = field(default_factory=dict)
     """Columns whose value in rows from before their ADD COLUMN is not known yet, of the tables that have any."""
     is_landed: bool = True
-    """True if bronze has run for the feed."""
+    """True if bronze has read the feed's topics, which may have been empty."""
     blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that the watermark cannot pass."""
     unfinished: int = 0
@@ -122,9 +122,7 @@ class FeedStatus:
         """Returns what needs an operator's attention, a phrase each; empty if the feed is fine."""
         if not self.is_landed:
             return ["bronze has not run for this feed"]
-        waiting_on = (
-            [] if self.blocked_by is None else [f"waiting on the quarantined message {self.blocked_by.position}"]
-        )
+        waiting_on = [] if self.blocked_by is None else [stopped_by(self.blocked_by)]
         current = Published(tso=self.tso, tables=self.tables)
         return [*waiting_on, *problems_of(current, self.landed, self.reasons, tolerated, self.asked_at)]
 
@@ -137,7 +135,7 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
     """Returns the status of ``feed`` now. Creates nothing. Without ``config``, what its file says of tables and topics
     that gold leaves out is not known: the watermark may come out too high or too low."""
     current = published(lake, feed)
-    is_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
+    is_landed = has_landed(lake, feed)
     in_silver = events_table.exists(lake, feed)
     missing = _NO_SILVER if is_landed else _NO_BRONZE
     settings = config or GoldConfig(feed=feed, time_zone="UTC")
@@ -164,6 +162,15 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
         left_out=left_out(settings, current),
     )
     return replace(status, waiting_on=None) if status.caught_up else status
+
+
+def has_landed(lake: Reader, feed: str) -> bool:
+    """True if bronze has noted a batch of the feed, as of an empty topic too. Its tables alone say nothing: they are
+    made before Kafka is asked, and by a load."""
+    offsets = landing.offsets_table(feed)
+    if not lake.exists(Layer.BRONZE, offsets):
+        return False
+    return bool(lake.rows(f"SELECT batch FROM {lake.table(Layer.BRONZE, offsets)} LIMIT 1"))
 
 
 def _pending(current: Published) -> dict[TableName, tuple[str, ...]]:

@@ -141,3 +141,13 @@ def _unreadable(before: Table, after: Table, skipped: Iterable[AlterTable]) -> s
     if (name := next(retyped, None)) is not None:
         return f"column `{name}` gets another type, and messages do not say by which one its values are written"
     return None
+
+
+def unmergeable_late_row(cause: str) -> StopReason:
+    """Returns the reason of a table that cannot take a late row, which no later window reads again."""
+    return StopReason(
+        kind=StopKind.LATE_ROWS,
+        detail=f"a late row cannot be merged: {cause}",
+        ways_out=(WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT),
+        needs_override=True,
+    )

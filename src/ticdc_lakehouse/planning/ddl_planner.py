@@ -144,11 +144,9 @@ def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
     merge_until(tables.inputs, builder, ddl.commit_ts)
     tables.keep_recoverable(end_table(builder, ddl))
     if builder.definition is None or not was_blocked:  # rows that could not be merged are deleted now
-        tables.builders.remove(builder)
         table = None if builder.definition is None else builder.definition.table
-        emptied = tables.begin_at(ddl, builder.name, table)
+        emptied = tables.begin_in_place(ddl, builder, builder.name, table)
         await_rows(ddl, emptied, "the table's columns are unknown")
-        assert emptied is not None, "the feed's filter includes it"
         emptied.published_name = builder.published_name
 
 
@@ -290,7 +288,7 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
         _rename_unknown(tables, ddl, old, new)
         return
     merge_until(tables.inputs, builder, ddl.commit_ts)
-    if not tables.inputs.config.matches(*new):
+    if tables.leaves_feed(ddl, new):
         tables.builders.remove(builder)
         return
     existing = tables.affected_by(ddl, new)
@@ -327,9 +325,7 @@ def _rename_unknown(tables: WindowTables, ddl: DdlEvent, old: TableName, new: Ta
 def _leave_schema(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder, new: TableName) -> None:
     """Ends a table whose new name belongs to another schema of the lake, since no catalog moves a table; the table of
     the new name has no rows."""
-    tables.builders.remove(builder)
-    moved = tables.begin_at(ddl, new, None)
-    assert moved is not None, "the feed's filter includes it"
+    moved = tables.begin_in_place(ddl, builder, new, None)
     moved.block(unsupported(ddl, _OTHER_SCHEMA, can_skip=False))
 
 

@@ -16,7 +16,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
-from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup
+from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup, statements_of
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Changed, ColumnConverted, KeyChanged
@@ -50,8 +50,11 @@ class AppliedDdls:
         return self.queries if commit_ts == self.commit_ts else ()
 
     def has(self, ddl: DdlEvent) -> bool:
-        """True if the DDL is one of them."""
-        return ddl.query in self.at(ddl.commit_ts)
+        """True if the DDL is one of them, which another version of TiCDC may write otherwise."""
+        queries = self.at(ddl.commit_ts)
+        return ddl.query in queries or any(
+            statements_of(query, ddl.database, ddl.table) == ddl.statements != () for query in queries
+        )
 
     def after(self, ddl: DdlEvent) -> AppliedDdls:
         """Returns those that the state includes once this DDL is applied, too."""

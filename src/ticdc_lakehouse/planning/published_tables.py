@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ticdc_lakehouse.planning.blocking import is_ambiguous, lacks_former_rows
+from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points
 from ticdc_lakehouse.planning.plan_builder import AppliedDdls, TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
-from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.published_state import Origin, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, earliest
 from ticdc_lakehouse.schema.names import TableName
@@ -31,7 +32,11 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         builder.awaits_rows = stop
         if definition is None and stop.named_at and stop.named_at == stop.commit_ts:
             builder.named_until = stop.named_at + 1  # its rows showed it; the RENAME that made it may be read again
-    points = (*_late_points(inputs, name, current), *_missed_points(inputs, builder, name, state))
+    elif stop is not None and stop.kind is StopKind.QUARANTINED and definition is None:
+        # It began with a message in quarantine, or with a TRUNCATE since: earlier rows are not its own.
+        at = state.applied_tso
+        builder.awaits_rows = replace(UNKNOWN_COLUMNS, commit_ts=at, named_at=at)
+    points = (*_late_points(inputs, builder, current), *_missed_points(inputs, builder, name, state))
     below = (point for point in points if point.tso < state.applied_tso)  # the others are read
     late = earliest(below)
     lacks_rows = lacks_former_rows(builder, state)
@@ -52,13 +57,22 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     return builder
 
 
-def _late_points(inputs: PlanningInput, name: TableName, current: TableName) -> Iterator[BlockingPoint]:
+def _late_points(inputs: PlanningInput, builder: TablePlanBuilder, current: TableName) -> Iterator[BlockingPoint]:
     """Yields the points before late rows of the table's name at ``applied_tso``, and before late DDLs, which are listed
     under the name that it has now."""
-    for each, of_ddl in ((name, False), (current, True)):
+    for each, of_ddl in ((builder.name, False), (current, True)):
         point = inputs.late_points.get(each)
-        if point is not None and (point.stop.kind is StopKind.LATE_DDL) is of_ddl:
+        if point is not None and (point.stop.kind is StopKind.LATE_DDL) is of_ddl and not _needs_none(builder, point):
             yield point
+
+
+def _needs_none(builder: TablePlanBuilder, point: BlockingPoint) -> bool:
+    """True if no late row is of the table: its export has them, or another table had the name. If one is, the others
+    block it, too. Of a table that began with its first rows it is not known which rows before them are its own."""
+    definition = builder.definition
+    if definition is None or (definition.origin is Origin.WIRE and definition.named_at < definition.commit_ts):
+        return False
+    return point.last is not None and point.last <= definition.named_at
 
 
 def _missed_points(

@@ -31,7 +31,7 @@ from ticdc_lakehouse.schema.statement import RenameTables, Unread
 
 _MOST_STATES = 1_000
 """Arrangements of tables that renames may lead to until their order counts as unknown."""
-_REASON = "it came with other renames through several topics, and more than one order of them is possible"
+_REASON = "it came with other renames of one commit_ts, and more than one order of them is possible"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from operator import attrgetter
 
+from ticdc_lakehouse.planning.blocking import unmergeable_late_row
 from ticdc_lakehouse.planning.compatibility import (
     UNKNOWN_COLUMNS,
     definition_from_wire,
@@ -19,7 +20,7 @@ from ticdc_lakehouse.planning.compatibility import (
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, name_clash
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BatchRange, BlockingPoint, RowGroup, earliest
 from ticdc_lakehouse.schema.definition import Table
 
@@ -185,9 +186,4 @@ def _unmergeable_late_rows(
         if group.first <= changed:
             cause = "a later DDL changed the table"
         if _is_late(inputs, builder, group) and cause is not None:
-            yield StopReason(
-                kind=StopKind.LATE_ROWS,
-                detail=f"a late row cannot be merged: {cause}",
-                ways_out=(WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT),
-                needs_override=True,
-            )
+            yield unmergeable_late_row(cause)

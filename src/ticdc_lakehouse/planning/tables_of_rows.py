@@ -26,6 +26,9 @@ class TablesOfRows:
         self._from_files = {table.name: table for table in inputs.config.tables}
         self._read_again = [*unapplied_after(inputs.window.ddls, inputs.before, in_any_order=inputs.eventual)]
         firsts = {(group.first, name) for name, groups in inputs.window.rows.items() for group in groups}
+        self._unreadable = {name: point for name, point in inputs.quarantine_points.items() if not inputs.eventual}
+        """The first message in quarantine of each table: in mode eventual a table of its name may come later."""
+        firsts |= {(point.tso + 1, name) for name, point in self._unreadable.items() if point.tso >= inputs.before.tso}
         self._first_rows = sorted(firsts, reverse=True)
 
     def block_late(self) -> None:
@@ -56,7 +59,9 @@ class TablesOfRows:
                 continue  # no name in the history matters
             self._end_kept(name, first)
             has_builder = self._tables.builders.named(name) is not None
-            if has_builder or self._block_wrongly_renamed(name, first) or self._block_restored(name):
+            if has_builder or self._block_unreadable(name, first):
+                continue
+            if self._block_wrongly_renamed(name, first) or self._block_restored(name):
                 continue
             after = self._tables.renamed_unknown.get(name, first - 1 if self._is_reused(name, first) else 0)
             # A file may describe the table that had the name before.
@@ -66,6 +71,17 @@ class TablesOfRows:
             table = from_file or definition_from_wire(name, () if only_deletes else groups)
             origin, begins_at = (Origin.WIRE, first) if from_file is None else (Origin.FILE, 0)
             self._tables.begin(name, table, begins_at, origin, after=after)
+
+    def _block_unreadable(self, name: TableName, first: int) -> bool:
+        """Adds a table of which the message before all rows is in quarantine, and blocks it: DDLs that follow are of
+        it. False if there is no such message."""
+        point = self._unreadable.get(name)
+        if point is None or point.tso + 1 != first:
+            return False
+        builder = self._tables.begin(name, None, point.tso, Origin.DDL)
+        assert builder is not None, "the feed's filter includes it"
+        builder.block(point.stop)
+        return True
 
     def _is_reused(self, name: TableName, first: int) -> bool:
         """True if rows of this name up to a first one are of another table, which had the name before. (In eventual
@@ -129,7 +145,7 @@ class TablesOfRows:
         table lacks rows that arrived late and is blocked; a dropped one does not need them."""
         if first > self._inputs.before.tso:
             return False
-        groups = [group for group in self._inputs.window.rows[name] if group.first <= first]
+        groups = [group for group in self._inputs.window.rows.get(name, ()) if group.first <= first]
         if not self._inputs.eventual and not any(group.replayed for group in groups):
             return True
         of_first = [group for group in groups if group.first == first]

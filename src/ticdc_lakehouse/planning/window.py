@@ -23,6 +23,8 @@ class BlockingPoint:
 
     tso: int
     stop: StopReason
+    last: int | None = None
+    """Late rows: the largest commit_ts among them; None if others than rows may be late."""
 
 
 def earliest(points: Iterable[BlockingPoint]) -> BlockingPoint | None:

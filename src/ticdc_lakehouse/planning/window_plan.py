@@ -112,12 +112,19 @@ def _check_one_each(plans: Iterable[TablePlan]) -> None:
 def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
     """Returns the DDLs of one commit_ts, each once. A changefeed that another version of TiCDC takes over sends them
     again from its checkpoint on, and that version may write their texts otherwise: applied twice, a swap of names is
-    undone."""
+    undone. Of two texts the one that names every database stays."""
     found: list[DdlEvent] = []
     for ddl in ddls:
-        if not ddl.statements or all(ddl.statements != other.statements for other in found):
+        same = next((at for at, other in enumerate(found) if ddl.statements == other.statements != ()), None)
+        if same is None:
             found.append(ddl)
+        elif _is_unqualified(found[same]):
+            found[same] = ddl
     return found
+
+
+def _is_unqualified(ddl: DdlEvent) -> bool:
+    return any(getattr(statement, "unqualified", False) for statement in ddl.statements)
 
 
 def _recoverable(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:

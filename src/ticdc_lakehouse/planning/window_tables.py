@@ -93,12 +93,15 @@ class WindowTables:
             return True
         if ddl.commit_ts != before.tso:
             return ddl.commit_ts > before.tso
-        return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)
+        return not AppliedDdls(commit_ts=before.tso, queries=_last_ddls(before)).has(ddl)
 
     def may_wait(self, ddl: DdlEvent, existing: TablePlanBuilder) -> bool:
         """True if a RENAME to the name of an existing table is at the window's end: the RENAME of that table may come
-        later (`rename_order`). The next window has both. A table that TiDB dropped is renamed no more."""
+        later (`rename_order`). The next window has both. A table that TiDB dropped is renamed no more; nor, as far as
+        one topic shows, is one that is blocked."""
         if ddl.commit_ts != self.inputs.tso or existing.dropped_at is not None:
+            return False
+        if existing.stop is not None and {*self.inputs.before.topics, *self.inputs.window.topics} == {ddl.topic}:
             return False
         return all(isinstance(statement, RenameTables) and len(statement.pairs) == 1 for statement in ddl.statements)
 
@@ -109,6 +112,11 @@ class WindowTables:
         are of another table; 0 if none are known to be."""
         if not self.inputs.config.matches(*name):
             return None
+        return self._begin(name, table, commit_ts, origin, after)
+
+    def _begin(
+        self, name: TableName, table: Table | None, commit_ts: int, origin: Origin, after: int
+    ) -> TablePlanBuilder:
         name = self.builders.spelled(name)
         table = None if table is None else without_old_rows(replace(table, database=name.database))
         begin = commit_ts if origin is Origin.DDL else max(after, self.inputs.before.tso)
@@ -126,6 +134,21 @@ class WindowTables:
         if builder is not None:
             builder.record_ddl(ddl)
         return builder
+
+    def begin_in_place(
+        self, ddl: DdlEvent, ended: TablePlanBuilder, name: TableName, table: Table | None
+    ) -> TablePlanBuilder:
+        """Removes a table, and adds and returns the one that the DDL makes of it. The feed's filter includes it, also
+        where it excludes the name that a lagging table had then (`leaves_feed`)."""
+        self.builders.remove(ended)
+        builder = self._begin(_as_sent(ddl, name), table, ddl.commit_ts, Origin.DDL, 0)
+        builder.record_ddl(ddl)
+        return builder
+
+    def leaves_feed(self, ddl: DdlEvent, name: TableName) -> bool:
+        """True if the feed's filter excludes the name that a DDL gives to a table. Below the published watermark a
+        table is included by its published name: the filter may exclude a former one since."""
+        return self.is_new(ddl) and not self.inputs.config.matches(*name)
 
     def create(self, ddl: DdlEvent, name: TableName, table: Table | None) -> TablePlanBuilder | None:
         """Begins and returns a table; None if the CREATE TABLE is applied already, or if an existing table contradicts

@@ -29,7 +29,7 @@ class CreateTableLike:
 
     name: TableName
     source: TableName
-    unqualified: bool = False
+    unqualified: bool = field(default=False, compare=False)
     """True if the source has no database in the text, as in `RenameTables`."""
 
 
@@ -53,9 +53,9 @@ class RenameTables:
 
     pairs: tuple[tuple[TableName, TableName], ...]
     """(old, new)."""
-    unqualified: bool = False
+    unqualified: bool = field(default=False, compare=False)
     """True if the one old name has no database in the text, and that of the new name here for want of a better: the
-    table may come from any."""
+    table may come from any. Another version of TiCDC may write its database, in the same DDL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class ExchangePartition:
     partitioned: TableName
     partition: str
     plain: TableName
-    unqualified: bool = False
+    unqualified: bool = field(default=False, compare=False)
     """True if the partitioned table has no database in the text, as in `RenameTables`."""
 
 

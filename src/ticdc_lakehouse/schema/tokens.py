@@ -205,13 +205,13 @@ class Tokens:
             self.skip()
 
     def name(self) -> str:
-        """Passes a name, quoted or not."""
+        """Passes a name, quoted or not. An empty one is none: TiCDC may not know a table's old name (ticdc#4392)."""
         if self.ended:
             raise self.unreadable("a name")
         token = self._tokens[self.at]
-        if token.token_type is TokenType.IDENTIFIER:
+        if token.token_type is TokenType.IDENTIFIER and (quoted := self._raw(token)[1:-1]):
             self.at += 1
-            return self._raw(token)[1:-1].replace("``", "`")
+            return quoted.replace("``", "`")
         if not self.word() or not _NAME.fullmatch(token.text):
             raise self.unreadable("a name")
         self.at += 1

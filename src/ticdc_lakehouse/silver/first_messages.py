@@ -2,6 +2,9 @@
 
 A wrong ``protocol`` would put every message into quarantine. The bytes show it: the run stops with what they look like.
 A single poison message stops nothing: nearly all must fail, and be messages of one other protocol.
+
+Once silver has decoded messages, the feed keeps its protocol: the key of one row has other texts in another one
+(Debezium has names of ENUMs and its own digits), so the row would be there twice.
 """
 
 from __future__ import annotations
@@ -30,32 +33,52 @@ ENOUGH = 2
 _MOST_BYTES = 256 * 1024
 """Longer values are skipped: the driver reads these messages."""
 _HAS_DECODED = "has_decoded"
-"""Name of the file beside the checkpoint that says that silver has decoded a message."""
+"""Name of the file beside the checkpoint that says that silver has decoded a message, and its protocol."""
 
 
 def check_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
-    """Raises ConfigError if the feed's messages plainly belong to another protocol, or were written with other options.
+    """Raises ConfigError if the feed's messages plainly belong to another protocol, or were written with other options,
+    and as `check_same_protocol`.
 
     Reads them only while silver has decoded nothing of the feed.
     """
-    if _has_decoded(lake, decoding.feed) or not lake.exists(Layer.BRONZE, landing.messages_table(decoding.feed)):
+    check_same_protocol(lake, decoding)
+    if _has_decoded(lake, decoding) or not lake.exists(Layer.BRONZE, landing.messages_table(decoding.feed)):
         return
     fault = mistake(decoding, _first_pairs(lake, decoding))
     if fault is not None:
         raise ConfigError(fault)
 
 
-def _has_decoded(lake: Lake, feed: str) -> bool:
+def check_same_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
+    """Raises ConfigError if silver has decoded messages of the feed in another protocol."""
+    noted = stream_checkpoint.read_beside(decode_stream.stream(lake, decoding.feed), _HAS_DECODED)
+    if noted not in (None, "", decoding.protocol):
+        former = spelling(str(noted))
+        raise ConfigError(
+            f"feed {decoding.feed}: protocol: the feed was read as {former}, and in {spelling(decoding.protocol)} the "
+            f"same row may have another key. Put {former} back, and begin a new feed for what comes in another protocol"
+        )
+
+
+def note_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
+    """Notes, for good, in which protocol silver has decoded messages of the feed."""
+    checkpoint = decode_stream.stream(lake, decoding.feed)
+    if stream_checkpoint.read_beside(checkpoint, _HAS_DECODED) != decoding.protocol:
+        stream_checkpoint.write_beside(checkpoint, _HAS_DECODED, decoding.protocol)
+
+
+def _has_decoded(lake: Lake, decoding: decode_stream.Decoding) -> bool:
     """True if silver has decoded any message; a file beside the stream's checkpoint records that it has."""
-    checkpoint = decode_stream.stream(lake, feed)
+    checkpoint = decode_stream.stream(lake, decoding.feed)
     if stream_checkpoint.read_beside(checkpoint, _HAS_DECODED) is not None:
         return True
-    if not events_table.exists(lake, feed):
+    if not events_table.exists(lake, decoding.feed):
         return False
-    events = events_table.events(lake, feed)
+    events = events_table.events(lake, decoding.feed)
     has_events = bool(events.where(F.col("kind") != Kind.ERROR.value).select("kind").take(1))
     if has_events and Path(checkpoint).exists():  # a new stream wants an empty folder
-        stream_checkpoint.write_beside(checkpoint, _HAS_DECODED, "")
+        note_protocol(lake, decoding)
     return has_events
 
 

@@ -132,8 +132,8 @@ def open_messages(lake: Lake, feed: str) -> DataFrame:
 
 
 def open_messages_sql(lake: Reader, feed: str, done: Sequence[QuarantineAction] = tuple(QuarantineAction)) -> str:
-    """Returns a query of the quarantined messages of a feed on which none of these actions was taken."""
-    errors = f"SELECT {events_table.QUARANTINE_COLUMNS} FROM {_errors(lake, feed)}"
+    """Returns a query of the quarantined messages of a feed on which none of these actions was taken, one row each."""
+    errors = _errors_once_sql(lake, feed)
     if not lake.exists(Layer.OPS, ACTIONS):
         return errors
     actions = ", ".join(literal(action) for action in done)
@@ -167,6 +167,20 @@ def _errors(lake: Reader, feed: str) -> str:
     # Only errors have a `reason`: its null count lets Delta skip every file without one.
     events = events_table.full_name(lake, feed)
     return f"{events} WHERE reason IS NOT NULL AND kind = '{Kind.ERROR}' AND replayed_at IS NULL"
+
+
+def _errors_once_sql(lake: Reader, feed: str) -> str:
+    """Returns a query of each message that was not decoded, once: after a checkpoint was lost, silver decodes what
+    bronze has anew, and bronze may land a batch a second time. The row of the newest batch counts; of one batch, which
+    keeps no order, the one that blocks most: the row without a name."""
+    columns = events_table.QUARANTINE_COLUMNS
+    return f"""
+        SELECT {columns} FROM (
+            SELECT {columns}, row_number() OVER (
+                PARTITION BY topic, partition, offset
+                ORDER BY batch DESC, database NULLS FIRST, table NULLS FIRST, reason, detail, error_offset NULLS FIRST
+            ) AS copy FROM {_errors(lake, feed)}) AS copies
+        WHERE copy = 1"""
 
 
 def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:

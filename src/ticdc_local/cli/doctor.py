@@ -19,7 +19,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed
+from ticdc_lakehouse.config.feed import VISIBLE, Feed, feed_file, load_feed
 from ticdc_local.broker import free_ports
 from ticdc_local.cli.arguments import lake_root, place_arguments
 from ticdc_local.cli.feed import topics_text
@@ -103,7 +103,8 @@ def examine_feeds(options: argparse.Namespace) -> list[Finding]:
     project."""
     try:
         folder = feeds_folder(options)
-        files = sorted({path.with_suffix(".yml") for ending in FEED_ENDINGS for path in folder.glob(f"*{ending}")})
+        found = (path for ending in FEED_ENDINGS for path in folder.glob(f"{VISIBLE}{ending}"))
+        files = sorted({path.with_suffix(".yml") for path in found})
     except ConfigError as error:
         return [Finding(subject="feeds", good=False, is_of_machine=False, detail=str(error))]
     with ThreadPoolExecutor(max(1, len(files))) as pool:  # a broker that does not answer takes two seconds

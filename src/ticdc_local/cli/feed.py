@@ -44,6 +44,7 @@ EXAMPLES = """examples:
   ticdc-lake feed new crm --protocol canal-json --topic crm --bootstrap-servers localhost:9092
   ticdc-lake feed check crm"""
 
+_NOT_READ = "nothing is read yet: with starting_offsets: latest a run reads what comes after the feed's first one"
 _OF_NEW = ("protocol", "topic", "bootstrap_servers", "time_zone", "option", "include", "force")
 """The arguments that describe a new feed."""
 
@@ -140,6 +141,8 @@ def _check(options: argparse.Namespace) -> int:
             print(f"{feed.name}: of these, the key tables of the feed file leaves out {', '.join(others)}")
         first = next((number for number, event in events if isinstance(event, RowChange)), 0)
         print_tree(inspect(sample.messages[first], feed.protocol, options_given(feed)).tree, sys.stdout)
+    elif feed.begins_at_end:
+        print(f"{feed.name}: {_NOT_READ}")
     else:
         print(f"{feed.name}: the topics are empty; a run waits for messages")
     return 1 if failed else _next(options)

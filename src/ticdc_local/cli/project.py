@@ -9,7 +9,7 @@ from pathlib import Path
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.options import option_names, sink_options
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.config.feed import Feed, load_feed, no_such_feed
+from ticdc_lakehouse.config.feed import VISIBLE, Feed, load_feed, no_such_feed
 from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_local.cli.arguments import lake_root, project_root
 from ticdc_local.delta_reader import DeltaReader
@@ -35,7 +35,7 @@ def feed_files(options: argparse.Namespace) -> dict[str, Path]:
     """Returns the file of each feed, by the feed's name: those of the project, and those that verify-stream left in a
     lake."""
     folders = (lake_root(options) / "feeds", feeds_folder(options))
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yml"))}
+    return {path.stem: path for folder in folders for path in sorted(folder.glob(f"{VISIBLE}.yml"))}
 
 
 FeedOrMistake = Feed | ConfigError | None

@@ -8,11 +8,11 @@ import shlex
 from collections import Counter
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.ops.status import has_landed
 from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.silver.quarantine import ALL, Position, QuarantineAction, fault_text, position_text, positions_of
 from ticdc_local.cli.arguments import feed_argument, in_same_place, place_arguments, refuse
@@ -134,10 +134,10 @@ def _list_text(options: argparse.Namespace, lake: DeltaReader, feed: str, positi
 
 def _not_run(options: argparse.Namespace, lake: DeltaReader, feed: str) -> str | None:
     """Returns the line of a feed that bronze or silver has not run for; None if both have."""
-    has_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
-    if has_landed and events_table.exists(lake, feed):
+    is_landed = has_landed(lake, feed)
+    if is_landed and events_table.exists(lake, feed):
         return None
-    layer = Layer.SILVER if has_landed else Layer.BRONZE
+    layer = Layer.SILVER if is_landed else Layer.BRONZE
     return f"{feed}: {layer} has not run for this feed: {_run_command(options, feed)}"
 
 

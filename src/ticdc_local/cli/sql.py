@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import chain, takewhile
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, PySparkException
 
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.tso import time_of
+from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold import table_views, view_marker, views
@@ -54,6 +55,8 @@ _UNSETTLED = (
     "gold finishes that:"
 )
 TABLE = Printing()
+AsOfViews = dict[str, list[str]]
+"""The temporary views that the last AS OF of each feed made."""
 EXAMPLES = """examples:
   ticdc-lake sql                                     a prompt
   ticdc-lake sql -e "SELECT * FROM ops.feeds" --format markdown
@@ -91,16 +94,16 @@ def run(options: argparse.Namespace) -> int:
     lake = open_lake(options, reads_only=True)
     with progress("making the views"):
         feeds = refresh_views(options, lake)
-    printing = printing_of(options, is_script=is_script)
+    printing, shown = printing_of(options, is_script=is_script), _Shown(options, lake, feeds)
     if is_script:
-        return run_all(lake, iter(statements), printing)
+        return run_all(lake, iter(statements), printing, shown.follow)
     note("\n".join([*(_feed_line(lake, feed, now) for feed, now in feeds.items() if now.number), _HINT]))
+    made: AsOfViews = {}
     with line_editing(names(lake)), open_prompt():
         for statement in typed(_read_line):
             with cancelled_by_interrupt(lake.spark.sparkContext.cancelAllJobs):
-                if (shown := follow_renames(options, lake, feeds)) is not None:
-                    feeds = shown
-                    execute(lake, statement, printing)
+                if shown.follow():
+                    execute(lake, statement, printing, made)
     return 0
 
 
@@ -184,6 +187,22 @@ def follow_renames(
         return None
 
 
+@dataclass(slots=True)
+class _Shown:
+    """What a session's views show."""
+
+    options: argparse.Namespace
+    lake: Lake
+    feeds: Mapping[str, Published]
+
+    def follow(self) -> bool:
+        """Makes the views again as `follow_renames`; false, once it is printed why, if a statement may not run."""
+        shown = follow_renames(self.options, self.lake, self.feeds)
+        if shown is not None:
+            self.feeds = shown
+        return shown is not None
+
+
 def _with_new_names(options: argparse.Namespace, lake: Lake, seen: Mapping[str, Published]) -> dict[str, Published]:
     reader = open_reader(options)
     shown = {feed: seen.get(feed, Published()) for feed in published_feeds(reader)}
@@ -208,22 +227,30 @@ def _feed_line(lake: Lake, feed: str, now: Published) -> str:
     return f"{feed} as of {time_of(now.tso):%Y-%m-%d %H:%M:%S} UTC: {names}"
 
 
-def run_all(lake: Lake, statements: Iterator[str], printing: Printing = TABLE) -> int:
-    """Runs statements up to ``quit`` or the first that fails; 1 if one does, and the rest is named."""
-    pending = takewhile(_is_sql, statements)
-    if all(execute(lake, statement, printing) for statement in pending):
-        return 0
+def run_all(
+    lake: Lake, statements: Iterator[str], printing: Printing = TABLE, follow: Callable[[], bool] = lambda: True
+) -> int:
+    """Runs statements up to ``quit`` or the first that fails; 1 if one does, and the rest is named. ``follow`` is asked
+    before each, since a report may run for hours beside runs that rename tables; where it returns false, that one is
+    not run, either."""
+    pending, made = takewhile(_is_sql, statements), AsOfViews()
     for statement in pending:
-        print(f"not run: {' '.join(statement.split())}", file=sys.stderr)
-    return 1
+        may_run = follow()
+        if may_run and execute(lake, statement, printing, made):
+            continue
+        for left in pending if may_run else chain([statement], pending):
+            print(f"not run: {' '.join(left.split())}", file=sys.stderr)
+        return 1
+    return 0
 
 
-def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
-    """Runs one statement that reads and prints its result, or its error as one line; true if it went well."""
+def execute(lake: Lake, statement: str, printing: Printing = TABLE, made: AsOfViews | None = None) -> bool:
+    """Runs one statement that reads and prints its result, or its error as one line; true if it went well. ``made``:
+    the views of AS OF, which another AS OF replaces."""
     plain = _COMMENT.sub(" ", statement).strip()
     try:
         if _BEGINS_AS_OF.match(plain):
-            print(as_of_line(lake, *_feed_and_tso(plain)), file=printing.remarks)
+            print(as_of_line(lake, *_feed_and_tso(plain), {} if made is None else made), file=printing.remarks)
             return True
         check_reads(statement)
         result = lake.spark.sql(statement)
@@ -246,15 +273,20 @@ def _feed_and_tso(statement: str) -> tuple[str, int]:
     raise ConfigError(f"AS OF: expected AS OF <feed> <tso>, such as AS OF crm 470613127188971521, found {found_text}")
 
 
-def as_of_line(lake: Lake, feed: str, tso: int) -> str:
-    """Makes temporary views of a feed's tables as of a TSO, and says which. Raises ConfigError if there is no such
-    state."""
+def as_of_line(lake: Lake, feed: str, tso: int, made: AsOfViews) -> str:
+    """Makes temporary views of a feed's tables as of a TSO, and says which, and which of them are behind it; drops
+    those ``made`` of tables that did not exist then. Raises ConfigError if there is no such state."""
     if tso > LARGEST:
         raise ConfigError(f"AS OF: expected a TSO, at most {LARGEST}, found {tso}")
     snapshot = as_of(lake.spark, feed, tso, lake=lake)
-    names = ", ".join(snapshot.create_views())
+    earlier = made.get(feed, [])
+    made[feed] = snapshot.create_views()
+    for name in {*earlier} - {*made[feed]}:
+        lake.spark.catalog.dropTempView(name)
     when = f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC (TSO {snapshot.tso})"
-    return f"{feed} as of {when}; read these without the gold. prefix: {names}"
+    text = f"{feed} as of {when}; read these without the gold. prefix: {', '.join(made[feed])}"
+    behind = ", ".join(f"{name} (as of TSO {with_time(at)})" for name, at in sorted(snapshot.behind.items()))
+    return f"{text}; behind: {behind}" if behind else text
 
 
 def typed(read_line: Callable[[str], str | None]) -> Iterator[str]:
