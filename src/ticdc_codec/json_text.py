@@ -23,6 +23,7 @@ from msgspec import Raw
 from ticdc_codec.errors import DecodeError
 
 _BYTE = re.compile(r"\(byte (\d+)\)")
+_ENCODE = msgspec.json.Encoder().encode
 
 _QUOTE = b'"'
 _REPLACED = re.compile(rb"(?<!\\)(?:\\\\)*\\ufffd")
@@ -64,9 +65,17 @@ def names_of(value: bytes) -> Any:
     """Reads ``value`` as plain JSON values. Raises DecodeError ``duplicate_name`` if an object in it has one name
     twice, and ``bad_json`` for broken UTF-8 in members that msgspec skips."""
     try:
-        return json.loads(value, object_pairs_hook=unique, parse_int=str)
+        return json.loads(value.decode(), object_pairs_hook=unique, parse_int=str)
     except Unreadable as error:
         raise unreadable(error, value) from None
+
+
+def text_of(members: Any) -> bytes:
+    """Returns plain JSON values as text. Raises DecodeError ``bad_json`` for one half of a pair of surrogates."""
+    try:
+        return _ENCODE(members)
+    except UnicodeEncodeError:
+        raise DecodeError("bad_json", "expected UTF-8, found one half of a pair of surrogates") from None
 
 
 def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

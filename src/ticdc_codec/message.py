@@ -13,7 +13,6 @@ message says which.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -99,7 +98,7 @@ def stored_message(content: bytes) -> Message:
         return Message(key=key, value=base64.b64decode(stored.value, validate=True))
     except Unreadable as error:
         raise unreadable(error, content) from None
-    except binascii.Error as error:
+    except ValueError as error:  # no base64, or not even ASCII
         raise DecodeError("bad_value", f"expected base64: {error}") from None
 
 

@@ -365,3 +365,6 @@ def test_a_length_that_is_left_out_is_the_types_own(
     (event,) = decode(text(ddl))
     assert isinstance(event, Ddl)
     assert [each.type for each in event.columns] == [found]
+    table["columns"] = [column, column]
+    (failure,) = decode(text(ddl))
+    assert getattr(failure, "reason", None) == "duplicate_column"

@@ -13,7 +13,7 @@ from content import content_of, folder
 from vectors import FOLDER, Case, cases, header
 
 from ticdc_codec.batch import DecoderContext
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, DecodeError
 from ticdc_codec.event import Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of
 from ticdc_codec.message import ClaimCheck, Message, stored_message
 from ticdc_codec.options import SinkOptions, sink_options
@@ -321,3 +321,12 @@ def test_without_the_option_any_size_is_written(base: str) -> None:
     (message, watermark) = encode(base, [row(), Resolved(commit_ts=9)], max_message_bytes=1)
     assert size(message) > 5000
     assert size(watermark) > 36
+
+
+@pytest.mark.parametrize(
+    "content", ['{"key":null,"value":"\u00e9"}', '{"key":"\u00e9","value":""}', '{"key":null,"value":"="}']
+)
+def test_an_object_that_is_no_base64_is_refused(content: str) -> None:
+    with pytest.raises(DecodeError) as refused:
+        stored_message(content.encode())
+    assert refused.value.reason == "bad_value"

@@ -110,6 +110,9 @@ def cell(**members: Any) -> Pair:
 
 
 REFUSED = {
+    "a number in place of a cell": (written((key(), {"u": {"id": 1}, "p": {"id": 1}})), "wrong_type"),
+    "a text in place of a cell": (written((key(), {"u": {"id": "ab"}, "p": {"id": 1}})), "wrong_type"),
+    "null in place of a cell": (written((key(), {"u": {"id": None}, "p": {"t": 1}})), "wrong_type"),
     "no key": ((None, UPDATE[1]), "empty"),
     "empty key": ((b"", b""), "empty"),
     "half a version": ((VERSION[:5], b""), "truncated"),

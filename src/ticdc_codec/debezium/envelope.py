@@ -22,7 +22,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, NamedBy, columns_text
-from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unreadable
+from ticdc_codec.json_text import Unreadable, names_of, number_as_written, text_of, unreadable
 from ticdc_codec.mysql_type import quoted_element
 
 
@@ -199,9 +199,6 @@ def with_names_once(value: bytes) -> bytes:
     return value
 
 
-_ENCODE = msgspec.json.Encoder().encode
-
-
 def _without_duplicated_defaults(value: bytes) -> bytes:
     """Returns the JSON text with null in place of each default that stands twice (wire.md 8.5); numbers keep their
     digits.
@@ -210,8 +207,12 @@ def _without_duplicated_defaults(value: bytes) -> bytes:
     text. A value that is not NULL stands once: so the pair is a NULL. Raises DecodeError ``duplicate_name`` for any
     other name that stands twice.
     """
-    return _ENCODE(
-        json.loads(value, object_pairs_hook=_object, parse_int=number_as_written, parse_float=number_as_written)
+    try:
+        text = value.decode()
+    except Unreadable as error:
+        raise unreadable(error, value) from None
+    return text_of(
+        json.loads(text, object_pairs_hook=_object, parse_int=number_as_written, parse_float=number_as_written)
     )
 
 
@@ -340,6 +341,8 @@ def layout_of(payload: DdlPayload) -> Layout:
 
 def _columns(table: ChangedTable) -> tuple[Column, ...]:
     keys = table.primary_key_column_names
+    if len({column.name for column in table.columns}) < len(table.columns):
+        raise DecodeError("duplicate_column", "expected each column once in the table of a DDL")
     return tuple(_column(column, key=column.name in keys) for column in table.columns)
 
 

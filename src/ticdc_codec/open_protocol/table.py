@@ -19,7 +19,7 @@ from msgspec import UNSET, Raw, UnsetType
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, Op, columns_text, key_positions
 from ticdc_codec.json_table import ColumnOrder, ImageTypes
-from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unique, unreadable
+from ticdc_codec.json_text import Unreadable, names_of, number_as_written, text_of, unique, unreadable
 from ticdc_codec.mysql_type import Family, family_of
 from ticdc_codec.open_protocol.value import BASE64, QUOTED, ValueFormat, format_of, unquoted_exactly
 from ticdc_codec.tidb_codes import Flag
@@ -28,7 +28,6 @@ from ticdc_codec.writer_defects import OPEN_FLAGS, OPEN_LOST_NAME
 Images = dict[str, dict[str, Raw]]
 """By member (``u``, ``p``, ``d``), cells by column."""
 
-_ENCODE = msgspec.json.Encoder().encode
 _IMAGES = msgspec.json.Decoder(Images).decode
 
 
@@ -149,7 +148,7 @@ def _without_loose(value: bytes) -> tuple[bytes, frozenset[str]]:
     NULL, of the same type and flags, and not in ``p``. Raises DecodeError."""
     # Objects as tuples of their members, as names may repeat; numbers as they stand.
     row: Any = unique(
-        json.loads(value, object_pairs_hook=tuple, parse_int=number_as_written, parse_float=number_as_written)
+        json.loads(value.decode(), object_pairs_hook=tuple, parse_int=number_as_written, parse_float=number_as_written)
     )
     before = row["p"]
     row["p"] = _image([member for member in before if isinstance(member[1], tuple)])
@@ -161,10 +160,13 @@ def _without_loose(value: bytes) -> tuple[bytes, frozenset[str]]:
         if not candidates:
             raise DecodeError("wrong_columns", "expected in p only old values of columns that became NULL")
         lost.update(candidates)
-    return _ENCODE(row), frozenset(lost)
+    return text_of(row), frozenset(lost)
 
 
 def _image(members: Sequence[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
+    for name, cell in members:
+        if not isinstance(cell, tuple):
+            raise DecodeError("wrong_type", f"expected an object for column {name}")
     return {name: unique(cell) for name, cell in unique(members).items()}
 
 
