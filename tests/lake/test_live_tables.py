@@ -257,7 +257,6 @@ def test_maintenance_after_a_run_that_died_before_it_renamed(
     assert feed.rows("b") == {1: ("a",), 3: ("of b",)}
 
 
-@pytest.mark.long
 def test_views_are_pinned_to_what_maintenance_wrote(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
