@@ -163,9 +163,9 @@ def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
     feed = with_second_window(spark, broker, tmp_path)
     merge = table_execution.merge
 
-    def merge_beside_another(lake: Lake, name: str, data: str, *others: Any) -> None:
-        spark.newSession().sql(f"DELETE FROM {lake.table(Layer.LIVE, data)}")
-        merge(lake, name, data, *others)
+    def merge_beside_another(lake: Lake, name: str, *others: Any) -> None:
+        spark.newSession().sql(f"DELETE FROM {lake.table(Layer.LIVE, name)}")
+        merge(lake, name, *others)
 
     with monkeypatch.context() as patch:
         patch.setattr(table_execution, "merge", merge_beside_another)
