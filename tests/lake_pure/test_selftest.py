@@ -38,3 +38,19 @@ def test_a_check_that_the_client_cannot_run_fails_and_the_others_run(monkeypatch
         "'SparkSession' object has no attribute 'thread_local'",
     )
     assert (other.outcome, other.detail) == (Outcome.OK, "found")
+
+
+@pytest.mark.parametrize(
+    ("object_types", "outcome"), [(("SCHEMA", "VIEW"), Outcome.OK), (("SCHEMA", "CATALOG"), Outcome.FAILED)]
+)
+def test_a_privilege_that_a_view_inherits_is_none_of_its_own(object_types: tuple[str, ...], outcome: Outcome) -> None:
+    grants = [{"Principal": "p", "ActionType": "SELECT", "ObjectType": each, "ObjectKey": "k"} for each in object_types]
+    spark = SimpleNamespace(sql=lambda _: None)
+    lake = cast(
+        Lake,
+        SimpleNamespace(
+            spark=spark, on_databricks=True, table=lambda _, name: name, version=lambda _: 1, rows=lambda _: grants
+        ),
+    )
+    env = Environment(lake=lake, principal="p", name="t")
+    assert selftest._result("grants", selftest._kept_grants, "m", env).outcome is outcome

@@ -488,24 +488,3 @@ def test_column_that_a_table_gets_after_its_first_row_is_pending() -> None:
     now = planning_input(ddls=ddls)
     assert pending(plan(replace(now, window=replace(now.window, rows={U: (rows,)})), U)) == [None, CLOCK]
     assert pending(plan(replace(now, batches=BatchRange(after=3, through=4)), U)) == [None, CLOCK], "it may come later"
-
-
-@pytest.mark.parametrize(
-    ("create", "statement"),
-    [
-        ("id BIGINT PRIMARY KEY, e ENUM('a','b') NOT NULL", "DROP PRIMARY KEY, ADD PRIMARY KEY (id, e)"),
-        ("id BIGINT PRIMARY KEY, e INT", "ADD f SET('a','b') NOT NULL, DROP PRIMARY KEY, ADD PRIMARY KEY (id, f)"),
-        ("e VARCHAR(9) NOT NULL, UNIQUE (e)", "MODIFY e ENUM('x','y') NOT NULL"),
-    ],
-)
-@pytest.mark.parametrize(("names_elements", "by"), [(True, "name"), (False, None)])
-def test_a_new_key_has_the_names_of_an_enum_if_messages_have_them(
-    create: str, statement: str, names_elements: bool, by: str | None
-) -> None:
-    """Also if no message has shown the column yet."""
-    known = definition(sql=f"CREATE TABLE d.t ({create})")
-    config = GoldConfig(feed="f", time_zone="UTC", traits=ProtocolTraits(names_elements=names_elements))
-    altered = ddl(16, f"ALTER TABLE t {statement}")
-    made = plan(planning_input(known=known, state=STATE, ddls=(altered,), config=config))
-    (step,) = (each for each in made.steps if isinstance(each, AlterRows))
-    assert {column.by for column in step.table.columns if column.type.elements} == {by}

@@ -21,10 +21,11 @@ from one_table import (
 
 from ticdc_codec.event import Column
 from ticdc_codec.options import sink_options
+from ticdc_codec.traits import ProtocolTraits
 from ticdc_codec.writer_defects import DEBEZIUM_DECIMAL
 from ticdc_lakehouse.planning.compatibility import refusal, with_wire_types
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.steps import MergeRows
+from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
 from ticdc_lakehouse.sql.typed_columns import typed_columns
@@ -100,3 +101,24 @@ def test_rows_of_both_kinds_are_not_read_together() -> None:
     wider = replace(later, columns=(*later.columns, Column(name="w", type="unknown")))
     made = plan(planning_input(rows("bigint", n="decimal"), wider, known=known, state=STATE, ddls=(between,)), NAME)
     assert (made.through, block_reason(made)) == (20, None)
+
+
+@pytest.mark.parametrize(
+    ("create", "statement"),
+    [
+        ("id BIGINT PRIMARY KEY, e ENUM('a','b') NOT NULL", "DROP PRIMARY KEY, ADD PRIMARY KEY (id, e)"),
+        ("id BIGINT PRIMARY KEY, e INT", "ADD f SET('a','b') NOT NULL, DROP PRIMARY KEY, ADD PRIMARY KEY (id, f)"),
+        ("e VARCHAR(9) NOT NULL, UNIQUE (e)", "MODIFY e ENUM('x','y') NOT NULL"),
+    ],
+)
+@pytest.mark.parametrize(("names_elements", "by"), [(True, "name"), (False, None)])
+def test_a_new_key_has_the_names_of_an_enum_if_messages_have_them(
+    create: str, statement: str, names_elements: bool, by: str | None
+) -> None:
+    """Also if no message has shown the column yet."""
+    known = definition(sql=f"CREATE TABLE d.t ({create})")
+    config = GoldConfig(feed="f", time_zone="UTC", traits=ProtocolTraits(names_elements=names_elements))
+    altered = ddl(16, f"ALTER TABLE t {statement}")
+    made = plan(planning_input(known=known, state=STATE, ddls=(altered,), config=config))
+    (step,) = (each for each in made.steps if isinstance(each, AlterRows))
+    assert {column.by for column in step.table.columns if column.type.elements} == {by}

@@ -53,7 +53,7 @@ def check_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
 def check_same_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
     """Raises ConfigError if silver has decoded messages of the feed in another protocol."""
     noted = stream_checkpoint.read_beside(decode_stream.stream(lake, decoding.feed), _HAS_DECODED)
-    if noted not in (None, "", decoding.protocol):
+    if noted not in (None, "", decoding.protocol):  # empty: noted by a build that did not say which
         former = spelling(str(noted))
         raise ConfigError(
             f"feed {decoding.feed}: protocol: the feed was read as {former}, and in {spelling(decoding.protocol)} the "
