@@ -170,6 +170,9 @@ class SinkOptions:
     debezium_include_start_ts: bool = option(
         "Whether messages carry the transaction's start_ts.", "debezium", default=False
     )
+    simple_include_start_ts: bool = option(
+        "Whether rows in JSON carry their transaction's start_ts.", "simple", default=False
+    )
     craft_float: CraftFloat = option(
         "Not of TiCDC. FLOAT, which TiCDC 8.2 and later write wrongly (wire.md 8.1); refuse: a table with a FLOAT "
         "column is blocked; trust: the writer is older, the value is right; null: every FLOAT is NULL.",

@@ -76,6 +76,8 @@ def test_encode_refuses_what_it_cannot_write() -> None:
     bare = {name: getattr(row(UPDATE), name) for name in RowChange.__slots__} | {"commit_ts": None}
     with pytest.raises(ConfigError, match="commit_ts"):
         encode([RowChange(**bare)], sink_options("simple", {}))
+    with pytest.raises(ConfigError, match="simple-include-start-ts"):
+        encode([], sink_options("simple", {"simple-include-start-ts": True}))
 
 
 @pytest.mark.parametrize("encoding", ["json", "avro"])

@@ -80,6 +80,8 @@ REFUSED = {
     "table id": (written(tableID=2**63), "out_of_range"),
     "unknown member": (written(gtid=""), "unknown_member"),
     "sql in a row": (written(sql=""), "unknown_member"),
+    "text as start of the transaction": (written(startTs="470613139966656513"), "wrong_type"),
+    "start of a transaction in a DDL": (written(**BARE, type="ALTER", sql="", startTs=1), "unknown_member"),
     "schema in a row": (written(tableSchema=SCHEMA), "unknown_member"),
     "no data": (written(data=...), "missing_member"),
     "null data": (written(data=None), "wrong_type"),

@@ -76,9 +76,13 @@ class _Decoder:
 _ROW_BEGIN = b'{"version":1,"database":'
 """The beginning of a row in both writers, and of no other message; only a hint."""
 _COMMIT_TS = b',"commitTs":'
-_TO_VERSION = len(',"commitTs":,"buildTs":,"schemaVersion":') + 18 + 13
-"""Bytes from there to the schema's version: a TSO has 18 digits since 2014, a time in milliseconds 13 since 2001."""
-_AFTER_VERSION = _TO_VERSION + 18
+_START_TS = b',"startTs":'
+_TSO_DIGITS = 18
+"""Digits of a TSO since 2014; a time in milliseconds has 13 since 2001."""
+_AFTER_COMMIT_TS = len(_COMMIT_TS) + _TSO_DIGITS
+_TO_VERSION = _AFTER_COMMIT_TS + len(',"buildTs":,"schemaVersion":') + 13
+"""Bytes from ``commitTs`` to the schema's version, without ``startTs``."""
+_START_TS_LENGTH = len(_START_TS) + _TSO_DIGITS
 _IN_HEAD = ["version", "database", "table", "tableID", "type", "commitTs", "buildTs", "schemaVersion"]
 _NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ENCODE = msgspec.json.Encoder().encode
@@ -111,17 +115,26 @@ class JsonMessages:
 def _prefixes(values: Iterable[bytes]) -> list[bytes]:
     """Returns the bytes that identify each row's table, type and schema version in both writers; no more than a
     hint."""
-    return [value[: (at := value.find(_COMMIT_TS))] + value[at + _TO_VERSION : at + _AFTER_VERSION] for value in values]
+    return [
+        value[: (at := value.find(_COMMIT_TS))] + value[(begin := _version_begin(value, at)) : begin + _TSO_DIGITS]
+        for value in values
+    ]
+
+
+def _version_begin(value: bytes, commit_ts: int) -> int:
+    """Returns where the schema's version begins, in a value with ``commitTs`` at this offset."""
+    has_start_ts = value.startswith(_START_TS, commit_ts + _AFTER_COMMIT_TS)
+    return commit_ts + _TO_VERSION + _START_TS_LENGTH * has_start_ts
 
 
 def pattern_of(value: bytes) -> PrefixPattern | None:
     """Returns the pattern of what both writers begin a row with, for a value that has been read (wire.md 1.3.1). None
     if another one has."""
     at = value.find(_COMMIT_TS)
-    text = value[: at + _AFTER_VERSION + 1]
+    text = value[: _version_begin(value, at) + _TSO_DIGITS + 1]
     try:
-        if text.endswith(b",") and [*names_of(text[:-1] + b"}")] == _IN_HEAD:
-            return PrefixPattern(text, b"commitTs", (b"buildTs",))
+        if text.endswith(b",") and [name for name in names_of(text[:-1] + b"}") if name != "startTs"] == _IN_HEAD:
+            return PrefixPattern(text, b"commitTs", (b"startTs", b"buildTs"))
     except (DecodeError, ValueError):
         pass
     return None

@@ -33,6 +33,8 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 
     Raises ConfigError for an option that is not supported and for an event that Simple cannot carry.
     """
+    if options.simple_include_start_ts:
+        raise ConfigError("simple-include-start-ts: the start_ts is not in an event, so it cannot be encoded")
     return [*_Encoder(options).messages(events)]
 
 

@@ -54,6 +54,8 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_de
     type: str
     sql: str | None = None
     commit_ts: int = msgspec.field(name="commitTs")
+    start_ts: int | None = msgspec.field(default=None, name="startTs")
+    """TSO at which the row's transaction began: only from ticdc with ``simple-include-start-ts``; not used."""
     build_ts: int = msgspec.field(name="buildTs")
     """The writer's clock in milliseconds since the Unix epoch; not used."""
     schema_version: int | None = msgspec.field(default=None, name="schemaVersion")
@@ -105,7 +107,7 @@ def row_members(row: RowChange, commit_ts: int, version: int) -> dict[str, Any]:
     }
 
 
-_ROW_MEMBERS = ("database", "table", "table_id", "schema_version", "claim_check_location", "checksum")
+_ROW_MEMBERS = ("database", "table", "table_id", "start_ts", "schema_version", "claim_check_location", "checksum")
 _DATABASE = re.compile(r"(?:CREATE|ALTER|DROP) DATABASE (?:IF (?:NOT )?EXISTS )?`((?:[^`]|``)+)`")
 
 
