@@ -114,6 +114,17 @@ def test_cells_of_tables_are_short(page: Path) -> None:
     assert page.stem in ("wire", "cases", "verified") or not long
 
 
+def test_sections_of_the_wire_that_code_and_pages_cite_are_headings() -> None:
+    wire = (PROJECT / "docs" / "wire.md").read_text(encoding="utf-8")
+    headings = set(re.findall(r"^#+ ([\d.]*\d)\.? ", wire, re.MULTILINE))
+    number = r"\d(?:\.\d+)+"
+    sources = [path for name in ("src", "tests", "bench", "docs") for path in (PROJECT / name).rglob("*.[pm][yd]")]
+    for path in sources:
+        text = re.sub(r"\n *#? *", " ", path.read_text(encoding="utf-8"))
+        for cited in re.findall(rf"wire\.md\)? ({number}(?:(?:, | and | to ){number})*)", text):
+            assert {*re.findall(number, cited)} <= headings, f"{path.relative_to(PROJECT)}: wire.md {cited}"
+
+
 def test_changelog_begins_with_the_version_of_the_package() -> None:
     [newest, *_] = re.findall(r"^## (\S+)", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert newest == tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
