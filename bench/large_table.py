@@ -71,7 +71,7 @@ def measure(lake: Lake, rows: int) -> Result:
     files = lake.spark.sql(f"DESCRIBE DETAIL {live}").collect()[0]["numFiles"]
     name = TableName(definition.database, definition.table)
     group = RowGroup(
-        name=name, columns=_COLUMNS, whole=True, handle_only=False, keyed=True, first=2, last=2, rows=_CHANGES
+        name=name, columns=_COLUMNS, is_upsert=True, handle_only=False, keyed=True, first=2, last=2, rows=_CHANGES
     )
     step = MergeRows(table=definition, after=1, through=2, groups=(group,))
     before, started = last_execution(lake.spark), time.monotonic()

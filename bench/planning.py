@@ -142,7 +142,7 @@ def _groups(name: TableName, starts: tuple[int, ...], end: int) -> tuple[RowGrou
         RowGroup(
             name=name,
             columns=(_WIDER if turn % 2 else _CREATE).described,
-            whole=True,
+            is_upsert=True,
             handle_only=False,
             keyed=True,
             first=start + 1,

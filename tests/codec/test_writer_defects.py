@@ -107,7 +107,7 @@ def test_comment_of_a_suspect_column_names_its_defect_from_then_on() -> None:
     group = RowGroup(
         name=TableName("d", "t"),
         columns=suspect(CRAFT_FLOAT),
-        whole=True,
+        is_upsert=True,
         handle_only=False,
         keyed=True,
         first=5,
@@ -154,7 +154,7 @@ def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(fi
         assert isinstance(row, RowChange)
         assert row.after != case.expect[1]["after"]
         group = RowGroup(
-            name=table.name, columns=row.columns, whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1
+            name=table.name, columns=row.columns, is_upsert=True, handle_only=False, keyed=True, first=5, last=5, rows=1
         )
         assert "simple-column-order" in str(refuses(table, group, config, defined=True))
         ordered = tuple(sorted(row.columns, key=lambda c: [d.name for d in table.columns].index(c.name)))

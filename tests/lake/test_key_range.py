@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def changes(number: int) -> MergeRows:
     columns = (Column(name="id", type="bigint", key=True),)
     group = RowGroup(
-        name=TABLE.name, columns=columns, whole=True, handle_only=False, keyed=True, first=1, last=1, rows=number
+        name=TABLE.name, columns=columns, is_upsert=True, handle_only=False, keyed=True, first=1, last=1, rows=number
     )
     return MergeRows(table=TABLE, after=0, through=1, groups=(group,))
 

@@ -141,7 +141,9 @@ def test_a_text_that_is_not_quoted_is_no_bytes(spark: SparkSession, text: str) -
 def row_group(table: Table, *columns: Column) -> RowGroup:
     """A row with these columns beside its id."""
     listed = (Column(name="id", type="bigint", key=True), *columns)
-    return RowGroup(name=table.name, columns=listed, whole=True, handle_only=False, keyed=True, first=1, last=1, rows=1)
+    return RowGroup(
+        name=table.name, columns=listed, is_upsert=True, handle_only=False, keyed=True, first=1, last=1, rows=1
+    )
 
 
 def test_a_value_is_bytes_in_hex_also_where_a_default_is_learned_from_it(spark: SparkSession) -> None:

@@ -31,8 +31,15 @@ class _Spark:
 
 def _rows(*, keyed: bool) -> MergeRows:
     group = RowGroup(
-        name=TABLE.name, columns=TABLE.described, whole=True, handle_only=False, keyed=keyed, first=1, last=2, rows=1,
-    )  # fmt: skip
+        name=TABLE.name,
+        columns=TABLE.described,
+        is_upsert=True,
+        handle_only=False,
+        keyed=keyed,
+        first=1,
+        last=2,
+        rows=1,
+    )
     return MergeRows(table=TABLE, after=0, through=9, groups=(group,))
 
 

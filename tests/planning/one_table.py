@@ -22,7 +22,7 @@ DDL_STOP = StopReason(
 )
 UNFOLLOWED = "ALTER TABLE t ADD w BIGINT AS (id + 1) STORED"
 ID, V = Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")
-ROWS = RowGroup(name=NAME, columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
+ROWS = RowGroup(name=NAME, columns=(ID, V), is_upsert=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
 LATER = replace(ROWS, first=19, last=19)
 DATA = "f_d_t__data"
 

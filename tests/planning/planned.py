@@ -158,7 +158,7 @@ def row_group(rows: Sequence[RowChange]) -> RowGroup:
     return RowGroup(
         name=TableName(str(first.database), str(first.table)),
         columns=first.columns,
-        whole=first.op is not Op.DELETE,
+        is_upsert=first.op is not Op.DELETE,
         handle_only=bool(first.handle_only),
         keyed=first.handle_key is not None,
         first=commit_order(first),

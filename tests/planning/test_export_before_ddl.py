@@ -166,7 +166,7 @@ def test_rows_between_the_export_and_the_ddl_that_lack_its_column_block() -> Non
     rows = RowGroup(
         name=NAME,
         columns=columns,
-        whole=True,
+        is_upsert=True,
         handle_only=False,
         keyed=True,
         first=EXPORTED_AT + 1,

@@ -186,7 +186,7 @@ def after_dismissal(*ddls: DdlEvent, known: Definition | None = KNOWN, stop: Sto
     state = replace(
         STATE, applied_tso=8, stop=stop, stable_id=STATE.stable_id if known else "", version=4 if known else -1
     )
-    deleted = replace(ROWS, whole=False, first=7, last=7)
+    deleted = replace(ROWS, is_upsert=False, first=7, last=7)
     return plan(planning_input(deleted, replace(WIDER, first=9, last=9), WIDER, known=known, state=state, ddls=ddls))
 
 

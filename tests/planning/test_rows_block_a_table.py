@@ -150,7 +150,7 @@ STOPS = {
         "a row was too large",
     ),
     "deletes with their key alone": (
-        planning_input(replace(ROWS, columns=(ID,), handle_only=True, whole=False), known=KNOWN, state=STATE),
+        planning_input(replace(ROWS, columns=(ID,), handle_only=True, is_upsert=False), known=KNOWN, state=STATE),
         20,
         None,
     ),
@@ -159,7 +159,7 @@ STOPS = {
         20,
         None,
     ),
-    "deletes of a table that nobody knows": (planning_input(replace(ROWS, whole=False)), 10, "columns are unknown"),
+    "deletes of a table that nobody knows": (planning_input(replace(ROWS, is_upsert=False)), 10, "columns are unknown"),
     "no key on the wire, none in the definition": (
         planning_input(
             replace(ROWS, keyed=False), known=definition(sql="CREATE TABLE d.t (id BIGINT, v TEXT)"), state=STATE
@@ -240,13 +240,13 @@ STOPS = {
         "rows lack columns of the table's definition: v",
     ),
     "a delete may hold the key alone": (
-        planning_input(replace(ROWS, columns=(ID,), whole=False), known=KNOWN, state=STATE),
+        planning_input(replace(ROWS, columns=(ID,), is_upsert=False), known=KNOWN, state=STATE),
         20,
         None,
     ),
     "a delete with columns of another definition": (
         planning_input(
-            replace(ROWS, columns=(ID, replace(V, type="int"), replace(V, name="w")), whole=False),
+            replace(ROWS, columns=(ID, replace(V, type="int"), replace(V, name="w")), is_upsert=False),
             known=KNOWN,
             state=STATE,
         ),
@@ -254,13 +254,15 @@ STOPS = {
         None,
     ),
     "a delete whose key is of another type": (
-        planning_input(replace(ROWS, columns=(replace(ID, type="varchar"), V), whole=False), known=KNOWN, state=STATE),
+        planning_input(
+            replace(ROWS, columns=(replace(ID, type="varchar"), V), is_upsert=False), known=KNOWN, state=STATE
+        ),
         14,
         "column id is BIGINT in the table's definition, rows have varchar",
     ),
     "a delete whose key is of another type, none in the definition": (
         planning_input(
-            replace(ROWS, columns=(replace(ID, type="varchar"), V), whole=False),
+            replace(ROWS, columns=(replace(ID, type="varchar"), V), is_upsert=False),
             known=definition(sql="CREATE TABLE d.t (id BIGINT, v VARCHAR(9))"),
             state=STATE,
         ),

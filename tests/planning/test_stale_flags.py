@@ -55,7 +55,7 @@ def row(commit_ts: int, cell: dict[str, Any], *, partition: bool = True) -> RowC
 def group(change: RowChange) -> RowGroup:
     at = change.commit_ts or 0
     return RowGroup(
-        name=NAME, columns=change.columns, whole=True, handle_only=False, keyed=True, first=at, last=at, rows=1
+        name=NAME, columns=change.columns, is_upsert=True, handle_only=False, keyed=True, first=at, last=at, rows=1
     )
 
 

@@ -167,7 +167,7 @@ def test_truncated_table_without_columns_has_the_rows_since() -> None:
 def test_a_table_that_took_a_name_and_shows_only_deletes_keeps_it(swap: str) -> None:
     """The window after reads the RENAME again, since the table is not complete."""
     state = TableState(lake_name="f_d_t", stable_id=DATA, version=4, applied_tso=10)
-    deleted = replace(group(NAME, 17), whole=False)
+    deleted = replace(group(NAME, 17), is_upsert=False)
     now = replace(window(ddl(14, swap), rows=(deleted,)), definitions={DATA: KNOWN})
     now = replace(now, before=replace(now.before, tables={NAME: state}))
     now = with_names(now, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA))
@@ -181,7 +181,7 @@ def test_a_table_that_took_a_name_and_shows_only_deletes_keeps_it(swap: str) -> 
 
 
 C = Column(name="c", type="int")
-GONE = replace(group(NAME, 12), whole=False)
+GONE = replace(group(NAME, 12), is_upsert=False)
 
 
 def test_deletes_before_a_ddl_do_not_block_a_table_that_gold_does_not_have() -> None:
@@ -285,7 +285,7 @@ def test_deletes_before_a_ddl_are_merged_with_the_rows_after_it_in_mode_eventual
 def test_table_whose_first_rows_are_tombstones_keeps_since_when_it_has_its_name(
     made_by: DdlEvent, named_at: int
 ) -> None:
-    gone = replace(group(NAME, 15), whole=False)
+    gone = replace(group(NAME, 15), is_upsert=False)
     now = replace(window(made_by, rows=(gone,)), batches=EVENTUAL)
     made = plan(
         replace(following(now, plan(now), rows=(gone, group(NAME, 25))), batches=BatchRange(after=4, through=5))

@@ -188,14 +188,19 @@ def _of_row(peek: _Peek, fault: DecodeError) -> DecodeError:
 
 
 def with_names_once(value: bytes) -> bytes:
-    """Returns the value with each name once in an object. Raises DecodeError."""
-    read_whole(value)  # it is JSON
+    """Returns the value with each name once in an object. Raises DecodeError, which names the table of a row whose
+    bytes are not UTF-8."""
+    whole = read_whole(value)  # it is JSON
     try:
         names_of(value)
     except DecodeError as error:
-        if error.reason != "duplicate_name":
-            raise
-        return _without_duplicated_defaults(value)
+        if error.reason == "duplicate_name":
+            return _without_duplicated_defaults(value)
+        try:
+            peek = _PEEK.decode(whole.payload)
+        except Unreadable:
+            raise error from None
+        raise _of_row(peek, error) from None
     return value
 
 

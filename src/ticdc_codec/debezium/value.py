@@ -276,6 +276,8 @@ _NAMES = {
     Family.VECTOR: "io.debezium.data.TiDBVectorFloat32",
 }
 _INTEGERS = {
+    ("bool", False): ("int16", _INT16),
+    ("boolean", False): ("int16", _INT16),
     ("tinyint", False): ("int16", _INT16),
     ("tinyint", True): ("int16", _INT16),
     ("smallint", False): ("int16", _INT16),

@@ -92,7 +92,7 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         TopicPattern | None,
         Meta(
             description="A regular expression for the whole names of the changefeed's topics. If they have a "
-            "database's name with capitals, take both spellings: `(?i)Shop_.*` ([why](engineer.md#kafka))."
+            "database's name with capitals, take both spellings: `(?i)Shop_.*` ([why](limits.md#kafka))."
         ),
     ] = None
     retired: Annotated[

@@ -26,7 +26,7 @@ _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
 _DEFAULTS = """
     filter(from_json(columns, 'ARRAY<STRUCT<`name`: STRING, `default`: STRING>>'), c -> c.`default` IS NOT NULL)
 """
-_GROUPED_BY = ("database", "table", "columns", "whole", "handle_only", "keyed", "barriers_passed")
+_GROUPED_BY = ("database", "table", "columns", "is_upsert", "handle_only", "keyed", "barriers_passed")
 
 
 def read_window(
@@ -172,7 +172,7 @@ def _grouped_rows(rows: DataFrame, barriers: Barriers, replays: SparkColumn) -> 
             "database",
             "table",
             "columns",
-            (F.col("op") != Op.DELETE.value).alias("whole"),
+            (F.col("op") != Op.DELETE.value).alias("is_upsert"),
             F.coalesce("handle_only", F.lit(False)).alias("handle_only"),
             F.col("handle_key").isNotNull().alias("keyed"),
             "barriers_passed",
@@ -226,7 +226,7 @@ def _row_group(parts: Sequence[Row]) -> RowGroup:
     return RowGroup(
         name=TableName(row["database"], row["table"]),
         columns=columns_from(row["columns"]),
-        whole=row["whole"],
+        is_upsert=row["is_upsert"],
         handle_only=row["handle_only"],
         keyed=row["keyed"],
         first=min(part["first"] for part in parts),

@@ -42,8 +42,7 @@ def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined
 
     ``defined``: the definition comes from a statement and is not inferred from the wire.
     """
-    is_cut = group.handle_only and group.whole  # a DELETE needs no more than the key
-    if is_cut and config.policy(*group.name).on_handle_key_only is OnHandleKeyOnly.BLOCK:
+    if group.has_only_key and config.policy(*group.name).on_handle_key_only is OnHandleKeyOnly.BLOCK:
         return incompatible(
             "a row was too large for a message, which has only its handle key columns (large-message-handle-option)",
             WayOut.LOAD_EXPORT,
@@ -115,11 +114,11 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
     only the key counts: in mode eventual its other columns may be those from before a DDL. ``signs``: the rows' flags
     count; they say what is UNSIGNED and BINARY."""
     defined, key = {column.name: column.type for column in table.sent}, _folded(table.key)
-    sent = {c.name: c for c in group.columns if group.whole or c.key or fold(c.name) in key}
+    sent = {c.name: c for c in group.columns if group.is_upsert or c.key or fold(c.name) in key}
     unknown = sorted(sent.keys() - defined.keys())
     if unknown:
         return f"rows have columns that the table's definition lacks: {', '.join(unknown)}"
-    missing = sorted((defined.keys() if group.whole and not group.handle_only else set(table.key)) - sent.keys())
+    missing = sorted((defined.keys() if group.has_all_columns else set(table.key)) - sent.keys())
     if missing:
         return f"rows lack columns of the table's definition: {', '.join(missing)}"
     for name, column in sent.items():
@@ -219,6 +218,6 @@ def inconsistent_declarations(table: Table, groups: Iterable[RowGroup]) -> str |
 def definition_from_wire(name: TableName, groups: Iterable[RowGroup]) -> Table | None:
     """Infers the definition from the first row group with all columns; None if there is none."""
     for group in groups:
-        if group.whole and not group.handle_only:
+        if group.has_all_columns:
             return table_from_wire(*name, group.columns)
     return None

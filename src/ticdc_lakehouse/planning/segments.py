@@ -61,7 +61,7 @@ def has_only_tombstones(inputs: PlanningInput, builder: TablePlanBuilder, throug
     if not inputs.eventual or builder.definition is not None:
         return False
     groups = remaining_groups(inputs, builder, through)
-    return bool(groups) and not any(group.whole for group in groups)
+    return bool(groups) and not any(group.is_upsert for group in groups)
 
 
 def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> None:
@@ -71,7 +71,7 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
     groups = remaining_groups(inputs, builder, through)
     if builder.definition is None:
         _define_from_wire(inputs, builder, groups)
-    if builder.definition is None and not inputs.eventual and not any(group.whole for group in groups):
+    if builder.definition is None and not inputs.eventual and not any(group.is_upsert for group in groups):
         groups = ()  # deletes of rows that gold never had
     table = _define_with_wire_types(builder, groups)
     misplaced = next(_unmergeable_late_rows(inputs, builder, table, groups), None)

@@ -74,7 +74,7 @@ class MergeRows:
     @property
     def has_cut_rows(self) -> bool:
         """True if messages hold only the handle key of some rows."""
-        return any(group.handle_only and group.whole for group in self.groups)
+        return any(group.has_only_key for group in self.groups)
 
     @property
     def replayed(self) -> bool:

@@ -67,7 +67,7 @@ class TablesOfRows:
             # A file may describe the table that had the name before.
             from_file = None if after else self._from_files.get(name)
             groups = [group for group in self._inputs.window.rows[name] if group.first >= first]
-            only_deletes = not any(group.whole for group in groups if group.first <= through)  # up to the next DDL
+            only_deletes = not any(group.is_upsert for group in groups if group.first <= through)  # up to the next DDL
             table = from_file or definition_from_wire(name, () if only_deletes else groups)
             origin, begins_at = (Origin.WIRE, first) if from_file is None else (Origin.FILE, 0)
             self._tables.begin(name, table, begins_at, origin, after=after)

@@ -58,9 +58,8 @@ class RowGroup:
     name: TableName
     """The table's name in the spelling of these rows (wire.md 8.14)."""
     columns: tuple[Column, ...]
-    whole: bool
-    """True if the images hold all columns (``after`` of an insert or update); False if they may hold only the key
-    (``before`` of a delete)."""
+    is_upsert: bool
+    """True: inserts and updates. False: deletes, of which only the key counts."""
     handle_only: bool
     """True if the images hold only the handle key, because the full rows exceed the message size limit."""
     keyed: bool
@@ -72,6 +71,16 @@ class RowGroup:
     rows: int
     replayed: bool = False
     """True if some rows were replayed from quarantine since the published state."""
+
+    @property
+    def has_all_columns(self) -> bool:
+        """True if they are inserts and updates with all columns."""
+        return self.is_upsert and not self.handle_only
+
+    @property
+    def has_only_key(self) -> bool:
+        """True if they are inserts and updates with only the handle key: the other columns are missing."""
+        return self.is_upsert and self.handle_only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
