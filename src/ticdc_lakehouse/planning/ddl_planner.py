@@ -30,7 +30,7 @@ from ticdc_lakehouse.policy import OnDrop
 from ticdc_lakehouse.schema.computed_default import OldRows, with_old_rows
 from ticdc_lakehouse.schema.key import adds_primary_key
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.repeated_alter import adds_unnamed_key, removes_rows, swaps_names
+from ticdc_lakehouse.schema.repeated_alter import adds_unnamed_key, must_not_repeat
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
     CreateTable,
@@ -161,19 +161,14 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
         merge_until(tables.inputs, builder, ddl.commit_ts)
     if is_skipped(tables.inputs, ddl, builder):
         skip(ddl, builder)
-    elif builder.may_include(ddl) and _changes_any_row(statement):
+    elif builder.may_include(ddl) and must_not_repeat(statement):
         builder.block(unsupported(ddl, _EXPORT_TOO_CLOSE))
-    elif ddl.out_of_order and builder.state is not None and _changes_any_row(statement):
+    elif ddl.out_of_order and builder.state is not None and must_not_repeat(statement):
         builder.block(unsupported(ddl, _AFTER_NEWER_ROWS))
     elif adds_unnamed_key(statement) and builder.has_effect_of(ddl, statement):
         builder.record_ddl(ddl)
     else:
         _alter_columns(tables, ddl, builder, statement)
-
-
-def _changes_any_row(statement: AlterTable) -> bool:
-    """True if the statement must not be done to rows from after it."""
-    return removes_rows(statement) or swaps_names(statement)
 
 
 def _alter_columns(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder, statement: AlterTable) -> None:

@@ -131,8 +131,8 @@ def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Stateme
 def _changes_nothing(table: Table, statement: AlterTable) -> bool:
     """True if the statement changes only indexes, or if the definition shows its effect already. One that drops
     partitions has more to do: they may be unknown, or exist again, and no definition shows that their rows are gone."""
-    removes_rows = any(isinstance(action, DropPartitions) for action in statement.actions)
-    return statement.of_indexes or (is_done(table, statement) and not removes_rows)
+    drops_partitions = any(isinstance(action, DropPartitions) for action in statement.actions)
+    return statement.of_indexes or (is_done(table, statement) and not drops_partitions)
 
 
 def _made(statement: Statement) -> tuple[TableName, ...]:

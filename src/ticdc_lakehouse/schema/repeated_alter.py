@@ -36,14 +36,20 @@ def is_done(table: Table, statement: AlterTable) -> bool:
     return all(_is_done(table, action) for action in statement.actions)
 
 
-def removes_rows(statement: AlterTable) -> bool:
+def must_not_repeat(statement: AlterTable) -> bool:
+    """True if it must not be done to a table that may have rows from after it: done again, it may remove other rows, or
+    undo a swap of names."""
+    return _removes_other_rows(statement) or _swaps_names(statement)
+
+
+def _removes_other_rows(statement: AlterTable) -> bool:
     """True if it is a TRUNCATE PARTITION, or changes the number of HASH partitions: done twice, it or a TRUNCATE after
     it may take other rows away."""
     truncates = any(isinstance(action, DropPartitions) and action.keep for action in statement.actions)
     return truncates or any(isinstance(action, ResizeHash) for action in statement.actions)
 
 
-def swaps_names(statement: AlterTable) -> bool:
+def _swaps_names(statement: AlterTable) -> bool:
     """True if a column gets the name that another one leaves: done twice, a swap of names is undone."""
     renames = [pair for action in statement.actions if (pair := _renamed(action)) is not None]
     return not {old for old, _ in renames}.isdisjoint({new for _, new in renames})
