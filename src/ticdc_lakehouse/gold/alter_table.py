@@ -150,10 +150,13 @@ def _apply_effect(lake: Lake, config: GoldConfig, rows: AlteredRows, effect: Eff
     match effect:
         case ColumnAdded(column=column, value=value):
             rows = _add(rows, by_name(column), value, config.time_zone)
-            return rows if value is None else _without_irregular(lake, config, rows, column, step)
+            if value is not None:
+                _check_irregular(lake, config, rows, column, step)
+            return rows
         case ColumnFilled(column=column, value=value):
             rows = _fill(rows, column, value, config.time_zone)
-            return _without_irregular(lake, config, rows, column, step)
+            _check_irregular(lake, config, rows, column, step)
+            return rows
         case ColumnDropped(column=column):
             return drop_column(lake, rows, column)
         case ColumnRenamed(old=old, new=new):
@@ -184,17 +187,16 @@ def _fill(rows: AlteredRows, column: ColumnDefinition, value: str, time_zone: st
     return rows.select({name: f"CASE WHEN {is_old} THEN {sql} ELSE {quoted(name)} END" for name, sql in values.items()})
 
 
-def _without_irregular(
+def _check_irregular(
     lake: Lake, config: GoldConfig, rows: AlteredRows, column: ColumnDefinition, step: AlterRows
-) -> AlteredRows:
-    """Returns the rows. Raises ApplyError if a column has values that it cannot hold, and the feed blocks those."""
+) -> None:
+    """Raises ApplyError if a column has values that it cannot hold, and the feed blocks those."""
     policy = config.policy(step.table.database, step.table.table)
     if policy.on_irregular is OnIrregular.BLOCK and has_irregular(lake, rows.query, column.name):
         raise ApplyError(
             f"column {column.name}: the rows that are there get a value that {column.type.text} cannot hold in the "
             "lake (on_irregular: block)"
         )
-    return rows
 
 
 def drop_column(lake: Lake, rows: AlteredRows, column: ColumnDefinition) -> AlteredRows:
