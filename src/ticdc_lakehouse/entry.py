@@ -21,7 +21,7 @@ from ticdc_lakehouse.bronze.landing import (
     KafkaSource,
     Landed,
     create_tables,
-    has_landed,
+    has_committed_batch,
     land,
     landed_messages,
     messages_table,
@@ -100,7 +100,7 @@ class Run:
         )
         with self._exclusive(Layer.BRONZE), timed("bronze", "landed", feed=self.feed.name) as fields:
             check_feed_name(self.lake, self.feed.name)
-            if not has_landed(self.lake, self.feed.name):  # before: this run may fail, or never end
+            if not has_committed_batch(self.lake, self.feed.name):  # before: this run may fail, or never end
                 create_tables(self.lake, self.feed.name)
                 feed_views.show_landed_feeds(self.lake)
             landed = land(

@@ -114,8 +114,8 @@ def landed_messages(lake: Reader, feed: str, where: str = "true") -> int:
     return int(row["n"] or 0)
 
 
-def has_landed(lake: Lake, feed: str) -> bool:
-    """True if the feed's stream has landed a batch, also one without messages."""
+def has_committed_batch(lake: Lake, feed: str) -> bool:
+    """True if the checkpoint of the feed's stream has a batch that is committed, also one without messages."""
     return stream_checkpoint.next_batch(_checkpoint(lake, feed)) > 0
 
 

@@ -135,7 +135,7 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
     """Returns the status of ``feed`` now. Creates nothing. Without ``config``, what its file says of tables and topics
     that gold leaves out is not known: the watermark may come out too high or too low."""
     current = published(lake, feed)
-    is_landed = has_landed(lake, feed)
+    is_landed = has_batch_offsets(lake, feed)
     in_silver = events_table.exists(lake, feed)
     missing = _NO_SILVER if is_landed else _NO_BRONZE
     settings = config or GoldConfig(feed=feed, time_zone="UTC")
@@ -164,9 +164,9 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
     return replace(status, waiting_on=None) if status.caught_up else status
 
 
-def has_landed(lake: Reader, feed: str) -> bool:
-    """True if bronze has noted a batch of the feed, as of an empty topic too. Its tables alone say nothing: they are
-    made before Kafka is asked, and by a load."""
+def has_batch_offsets(lake: Reader, feed: str) -> bool:
+    """True if bronze's table of offsets has a batch of the feed, as of an empty topic too. That the table exists says
+    nothing: it is made before Kafka is asked, and by a load."""
     offsets = landing.offsets_table(feed)
     if not lake.exists(Layer.BRONZE, offsets):
         return False

@@ -12,7 +12,7 @@ from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.ops.status import has_landed
+from ticdc_lakehouse.ops.status import has_batch_offsets
 from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.silver.quarantine import ALL, Position, QuarantineAction, fault_text, position_text, positions_of
 from ticdc_local.cli.arguments import feed_argument, in_same_place, place_arguments, refuse
@@ -134,7 +134,7 @@ def _list_text(options: argparse.Namespace, lake: DeltaReader, feed: str, positi
 
 def _not_run(options: argparse.Namespace, lake: DeltaReader, feed: str) -> str | None:
     """Returns the line of a feed that bronze or silver has not run for; None if both have."""
-    is_landed = has_landed(lake, feed)
+    is_landed = has_batch_offsets(lake, feed)
     if is_landed and events_table.exists(lake, feed):
         return None
     layer = Layer.SILVER if is_landed else Layer.BRONZE
