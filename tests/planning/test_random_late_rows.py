@@ -63,7 +63,7 @@ class LatePlanner(OverriddenPlanner):
         super()._merge(plan)
         for step in plan.steps:
             if isinstance(step, MergeRows) and step.replayed and plan.definition is not None:
-                rows = (row for row in self.given_back if step.since < commit_order(row) <= step.after)
+                rows = (row for row in self.given_back if step.mergeable_since < commit_order(row) <= step.after)
                 own = (row for row in rows if TableName(row.database, row.table) == step.table.name)
                 self.merged[plan.definition.stable_id] |= {int((row.after or {})["id"] or 0) for row in own}
 

@@ -90,7 +90,7 @@ class StepChanges:
         within = f"{changes} AND {commit_ts} > {rows.after})"
         if not rows.replayed or rows.eventual:
             return within
-        changes = f"{changes} AND commit_ts > {rows.since}"
+        changes = f"{changes} AND commit_ts > {rows.mergeable_since}"
         touched = f"SELECT {KEY} FROM ({changes} AND replayed_at IS NOT NULL AND commit_ts <= {rows.after}))"
         return f"SELECT * FROM ({within}) UNION ALL SELECT * FROM ({changes})) WHERE {KEY} IN ({touched})"
 

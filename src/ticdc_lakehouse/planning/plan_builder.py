@@ -177,11 +177,16 @@ class TablePlanBuilder:
     def merge_rows(self, through: int, groups: Sequence[RowGroup], table: Table, batches: BatchRange | None) -> None:
         """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
         rows that have this definition."""
-        since = self.mergeable_since
-        after = self.planned_through if batches is None or self.steps else max(self.named_at, since)
+        takes_late_rows = batches is not None and not self.steps
+        after = max(self.named_at, self.mergeable_since) if takes_late_rows else self.planned_through
         if through > self.planned_through or groups:
             rows = MergeRows(
-                table=table, after=after, through=through, groups=tuple(groups), since=since, batches=batches
+                table=table,
+                after=after,
+                through=through,
+                groups=tuple(groups),
+                mergeable_since=self.mergeable_since,
+                batches=batches,
             )
             self.steps.append(rows)
 

@@ -28,8 +28,8 @@ class MergeRows:
     after: int
     through: int
     groups: tuple[RowGroup, ...]
-    since: int = 0
-    """All rows from this commit_ts on have this definition. Replayed rows below it are not merged again."""
+    mergeable_since: int = 0
+    """As in `Definition`: late rows after it can be merged. Replayed rows up to it are not merged again."""
     batches: BatchRange | None = None
     """Mode eventual: the bronze batches whose rows are merged; None in mode watermarks."""
     stage: Stage | None = None
