@@ -57,7 +57,7 @@ def is_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) 
 def block_unless_ignored(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
     """Blocks a table before an unsupported DDL, unless an override skips it or the policy is to ignore such DDLs. No
     policy ignores a DDL that cannot be skipped, nor one of a table whose columns are unknown."""
-    if is_ignored(inputs, builder) and builder.definition is not None and stop.can_skip:
+    if ignores_unsupported_ddls(inputs, builder) and builder.definition is not None and stop.can_skip:
         skip(ddl, builder)
     else:
         block_unless_skipped(inputs, ddl, builder, _ignorable(stop))
@@ -67,7 +67,7 @@ def _ignorable(stop: StopReason) -> StopReason:
     return replace(stop, ways_out=(*stop.ways_out, WayOut.IGNORE_DDLS)) if stop.can_skip else stop
 
 
-def is_ignored(inputs: PlanningInput, builder: TablePlanBuilder) -> bool:
+def ignores_unsupported_ddls(inputs: PlanningInput, builder: TablePlanBuilder) -> bool:
     """True if the table's policy is to ignore unsupported DDLs."""
     return inputs.config.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE
 
@@ -89,7 +89,7 @@ def await_rows(ddl: DdlEvent, builder: TablePlanBuilder | None, reason: str) -> 
     """Lets the first rows of a table that a DDL made show its columns, unless they are known."""
     if builder is not None and builder.definition is None:
         stop = unsupported_ddl(ddl.commit_ts, ddl.query, reason, can_skip=False, needs_override=False)
-        builder.awaits_rows = replace(stop, kind=StopKind.AWAITS_ROWS)
+        builder.awaits_rows_reason = replace(stop, kind=StopKind.AWAITS_ROWS)
 
 
 def leave_former_rows(ddl: DdlEvent, builder: TablePlanBuilder) -> None:

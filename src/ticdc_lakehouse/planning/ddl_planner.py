@@ -11,8 +11,8 @@ from ticdc_lakehouse.planning.blocking import (
     await_rows,
     block_unless_ignored,
     block_unless_skipped,
+    ignores_unsupported_ddls,
     is_ambiguous,
-    is_ignored,
     is_skipped,
     leave_former_rows,
     skip,
@@ -189,7 +189,7 @@ def _alter_columns(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilde
 def _add_first_key(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder) -> None:
     """Blocks a table that gets its first key, unless the policy ignores the DDL: TiCDC has sent no row of it. Skipping
     the DDL does not help: the next rows have a key that it lacks."""
-    if is_ignored(tables.inputs, builder):
+    if ignores_unsupported_ddls(tables.inputs, builder):
         skip(ddl, builder)
     else:
         builder.block(unsupported(ddl, _FIRST_KEY, can_skip=False))

@@ -89,7 +89,7 @@ class TablePlanBuilder:
     named_until: int = 0
     """DDLs below this commit_ts have led to the name of a published table: one that is lost, or whose columns and rows
     are unknown. (Any other has the name of its definition, and is followed from there.)"""
-    awaits_rows: StopReason | None = None
+    awaits_rows_reason: StopReason | None = None
     """Why a table without rows has no columns: they are unknown, or the lake cannot name one. Its first rows show
     them."""
     _recorded: DdlEvent | None = None
@@ -104,7 +104,7 @@ class TablePlanBuilder:
     def named_at(self) -> int:
         """commit_ts since which rows under its name belong to this table; 0 if always, or if that is not known."""
         if self.definition is None:
-            awaits = self.awaits_rows
+            awaits = self.awaits_rows_reason
             return 0 if awaits is None else awaits.named_at or awaits.commit_ts or 0
         return self.definition.named_at
 
@@ -115,7 +115,7 @@ class TablePlanBuilder:
 
     def awaited_rows_at(self, commit_ts: int) -> bool:
         """True if the table, which still awaits its first rows, had another name at this commit_ts."""
-        awaits = self.awaits_rows
+        awaits = self.awaits_rows_reason
         return awaits is not None and (awaits.commit_ts or 0) < commit_ts <= (awaits.named_at or 0)
 
     def dropped_before(self, commit_ts: int) -> bool:
@@ -227,8 +227,8 @@ class TablePlanBuilder:
         if self.definition is None:
             self.complete_through = ddl.commit_ts
             self.record_ddl(ddl)
-            if self.awaits_rows is not None or self.stop is None:
-                self.awaits_rows = replace(self.awaits_rows or UNKNOWN_COLUMNS, named_at=ddl.commit_ts)
+            if self.awaits_rows_reason is not None or self.stop is None:
+                self.awaits_rows_reason = replace(self.awaits_rows_reason or UNKNOWN_COLUMNS, named_at=ddl.commit_ts)
         elif self.stop is None:
             table = replace(self.definition.table, database=to[0], table=to[1])
             renamed = replace(

@@ -29,13 +29,13 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     builder.applied_ddls = AppliedDdls(commit_ts=state.applied_tso, queries=state.ddls)
     stop = state.stop
     if stop is not None and (stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN) or stop.named_at):
-        builder.awaits_rows = stop
+        builder.awaits_rows_reason = stop
         if definition is None and stop.named_at and stop.named_at == stop.commit_ts:
             builder.named_until = stop.named_at + 1  # its rows showed it; the RENAME that made it may be read again
     elif stop is not None and stop.kind is StopKind.QUARANTINED and definition is None:
         # It began with a message in quarantine, or with a TRUNCATE since: earlier rows are not its own.
         at = state.applied_tso
-        builder.awaits_rows = replace(UNKNOWN_COLUMNS, commit_ts=at, named_at=at)
+        builder.awaits_rows_reason = replace(UNKNOWN_COLUMNS, commit_ts=at, named_at=at)
     points = (*_late_points(inputs, builder, current), *_missed_points(inputs, builder, name, state))
     below = (point for point in points if point.tso < state.applied_tso)  # the others are read
     late = earliest(below)

@@ -84,7 +84,7 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
         merged = [group for group in groups if group.first <= until]
         builder.merge_rows(until, merged, table, _batches(inputs, builder, merged))
     if point is not None:
-        awaits = builder.awaits_rows if point.stop == UNKNOWN_COLUMNS else None
+        awaits = builder.awaits_rows_reason if point.stop == UNKNOWN_COLUMNS else None
         builder.block(awaits or point.stop)
     elif table is None:  # and it has no rows
         builder.complete_through = through
@@ -97,7 +97,7 @@ def merge_rest(inputs: PlanningInput, builder: TablePlanBuilder) -> None:
     merge_until(inputs, builder, inputs.tso)
     if builder.definition is None and builder.stop is None:
         builder.complete_through = at
-        builder.block(builder.awaits_rows or UNKNOWN_COLUMNS)
+        builder.block(builder.awaits_rows_reason or UNKNOWN_COLUMNS)
 
 
 def _define_with_wire_types(builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> Table | None:

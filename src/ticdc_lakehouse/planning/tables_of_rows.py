@@ -158,7 +158,9 @@ class TablesOfRows:
         """True if a table that has this name includes its rows at a commit_ts. One whose columns and rows are unknown
         may have got the name later."""
         known = (
-            b for b in self._tables.builders.all_named(name) if b.definition is not None or b.awaits_rows is not None
+            b
+            for b in self._tables.builders.all_named(name)
+            if b.definition is not None or b.awaits_rows_reason is not None
         )
         return any(builder.named_at < commit_ts <= builder.complete_through for builder in known)
 

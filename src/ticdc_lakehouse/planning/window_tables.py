@@ -124,7 +124,7 @@ class WindowTables:
         if table is not None:
             define(self.inputs, builder, table, commit_ts, origin, named_at=after)
         elif after:
-            builder.awaits_rows = replace(UNKNOWN_COLUMNS, commit_ts=after, named_at=after)
+            builder.awaits_rows_reason = replace(UNKNOWN_COLUMNS, commit_ts=after, named_at=after)
         self.builders.add(builder)
         return builder
 
