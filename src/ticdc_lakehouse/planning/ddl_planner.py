@@ -145,7 +145,7 @@ def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
     tables.keep_recoverable(end_table(builder, ddl))
     if builder.definition is None or not was_blocked:  # rows that could not be merged are deleted now
         table = None if builder.definition is None else builder.definition.table
-        emptied = tables.begin_in_place(ddl, builder, builder.name, table)
+        emptied = tables.begin_successor(ddl, builder, builder.name, table)
         await_rows(ddl, emptied, "the table's columns are unknown")
         emptied.published_name = builder.published_name
 
@@ -320,7 +320,7 @@ def _rename_unknown(tables: WindowTables, ddl: DdlEvent, old: TableName, new: Ta
 def _leave_schema(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder, new: TableName) -> None:
     """Ends a table whose new name belongs to another schema of the lake, since no catalog moves a table; the table of
     the new name has no rows."""
-    moved = tables.begin_in_place(ddl, builder, new, None)
+    moved = tables.begin_successor(ddl, builder, new, None)
     moved.block(unsupported(ddl, _OTHER_SCHEMA, can_skip=False))
 
 

@@ -45,9 +45,7 @@ class TablesOfRows:
             self._block_former(name, point.tso + 1, self._inputs.before.tso)
         if name in self._inputs.before.tables or (of_rows and self._had_name(name, point.tso)):
             return
-        builder = self._tables.begin(name, None, point.tso, Origin.DDL)
-        if builder is not None:
-            builder.block(point.stop)
+        self._tables.begin_blocked(name, point.tso, point.stop)
 
     def infer_tables(self, through: int) -> None:
         """Adds builders for tables that are inferred from the wire: their first rows are at or below ``through``."""
@@ -78,9 +76,7 @@ class TablesOfRows:
         point = self._unreadable.get(name)
         if point is None or point.tso + 1 != first:
             return False
-        builder = self._tables.begin(name, None, point.tso, Origin.DDL)
-        assert builder is not None, "the feed's filter includes it"
-        builder.block(point.stop)
+        self._tables.begin_blocked(name, point.tso, point.stop)
         return True
 
     def _is_reused(self, name: TableName, first: int) -> bool:
@@ -123,9 +119,7 @@ class TablesOfRows:
             if builder.definition is not None and builder.definition.stable_id == stable_id:
                 builder.stop = stop if builder.dropped_at is None else builder.stop
         self._make_unknown({stable_id})
-        added = self._tables.begin(name, None, first - 1, Origin.DDL)
-        assert added is not None, "the feed's filter includes it"
-        added.block(stop)
+        self._tables.begin_blocked(name, first - 1, stop)
         return True
 
     def _block_restored(self, name: TableName) -> bool:
@@ -134,9 +128,7 @@ class TablesOfRows:
         dropped = last_recoverable(recoverable_of(self._tables.recoverable, name))
         if dropped is None or dropped.dropped_at is None:
             return False
-        builder = self._tables.begin(name, None, dropped.dropped_at, Origin.DDL)
-        assert builder is not None, "the feed's filter includes it"
-        builder.block(restored(dropped.dropped_at))
+        self._tables.begin_blocked(name, dropped.dropped_at, restored(dropped.dropped_at))
         return True
 
     def _is_of_former_name(self, name: TableName, first: int) -> bool:

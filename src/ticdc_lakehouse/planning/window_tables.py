@@ -112,9 +112,9 @@ class WindowTables:
         are of another table; 0 if none are known to be."""
         if not self.inputs.config.matches(*name):
             return None
-        return self._begin(name, table, commit_ts, origin, after)
+        return self._begin_included(name, table, commit_ts, origin, after)
 
-    def _begin(
+    def _begin_included(
         self, name: TableName, table: Table | None, commit_ts: int, origin: Origin, after: int
     ) -> TablePlanBuilder:
         name = self.builders.spelled(name)
@@ -128,20 +128,27 @@ class WindowTables:
         self.builders.add(builder)
         return builder
 
-    def begin_at(self, ddl: DdlEvent, name: TableName, table: Table | None) -> TablePlanBuilder | None:
+    def begin_blocked(self, name: TableName, tso: int, stop: StopReason) -> None:
+        """Adds a table without columns that is blocked at ``tso``, unless the feed's filter excludes it. It begins
+        there, as one that a DDL makes, and not at the published watermark: what follows is read until it continues."""
+        builder = self.begin(name, None, tso, Origin.DDL)
+        if builder is not None:
+            builder.block(stop)
+
+    def begin_by_ddl(self, ddl: DdlEvent, name: TableName, table: Table | None) -> TablePlanBuilder | None:
         """Adds and returns a table that the DDL makes; None if the feed's filter excludes it."""
         builder = self.begin(_as_sent(ddl, name), table, ddl.commit_ts, Origin.DDL)
         if builder is not None:
             builder.record_ddl(ddl)
         return builder
 
-    def begin_in_place(
+    def begin_successor(
         self, ddl: DdlEvent, ended: TablePlanBuilder, name: TableName, table: Table | None
     ) -> TablePlanBuilder:
         """Removes a table, and adds and returns the one that the DDL makes of it. The feed's filter includes it, also
         where it excludes the name that a lagging table had then (`leaves_feed`)."""
         self.builders.remove(ended)
-        builder = self._begin(_as_sent(ddl, name), table, ddl.commit_ts, Origin.DDL, 0)
+        builder = self._begin_included(_as_sent(ddl, name), table, ddl.commit_ts, Origin.DDL, 0)
         builder.record_ddl(ddl)
         return builder
 
@@ -158,7 +165,7 @@ class WindowTables:
             return None
         if existing is None and not self.is_new(ddl):
             return None
-        return self.begin_at(ddl, name, table)
+        return self.begin_by_ddl(ddl, name, table)
 
     def replace_existing(self, ddl: DdlEvent, existing: TablePlanBuilder) -> bool:
         """Lets a created, renamed or restored table replace the existing one of its name; False if it cannot. It
@@ -193,7 +200,7 @@ class WindowTables:
             if builder is not None:
                 merge_until(self.inputs, builder, ddl.commit_ts)
             elif self.builders.named(name) is None and self.is_new(ddl):
-                builder = self.begin_at(ddl, name, None)
+                builder = self.begin_by_ddl(ddl, name, None)
             if builder is not None:
                 block_unless_ignored(self.inputs, ddl, builder, stop)
 
@@ -240,6 +247,7 @@ class WindowTables:
         self.forget_rows_of(lambda each: each is builder)
 
     def forget_rows_of(self, is_affected: Callable[[TablePlanBuilder], bool]) -> None:
+        """Takes the rows from the recoverable tables that are affected."""
         self.recoverable = [without_rows(each) if is_affected(each) else each for each in self.recoverable]
 
     def forget_recoverable(self, builder: TablePlanBuilder | None) -> None:
