@@ -59,6 +59,7 @@ _OTHER_NAMES = {
     "integer": "int",
     "real": "double",
 }
+_INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _USUAL_SIZES = {"decimal": (10, 0), "bit": (1,), "char": (1,), "binary": (1,)}
 _FLOAT_BITS = 24
 """Most bits that FLOAT(bits) may ask for and be a FLOAT."""
@@ -131,6 +132,14 @@ def is_known(text: str) -> bool:
 def same_type(one: MysqlType, other: MysqlType) -> bool:
     """True if two texts mean one type: ``INT`` and ``int(11)``, ``decimal`` and ``DECIMAL(10,0)``."""
     return _meaning(one) == _meaning(other)
+
+
+def whole_range(kind: MysqlType) -> tuple[int, int]:
+    """Returns the least and the greatest value of an integer type or a BIT."""
+    if kind.family is Family.BIT:
+        return 0, (1 << (kind.digits or 64)) - 1
+    count = 1 << _INTEGER_BITS[_OTHER_NAMES.get(kind.name, kind.name)]
+    return (0, count - 1) if kind.unsigned else (-count // 2, count // 2 - 1)
 
 
 def sized(kind: MysqlType) -> MysqlType:

@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, InvalidOpe
 import numpy as np
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
-from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_codec.mysql_type import Family, MysqlType, whole_range
 from ticdc_lakehouse.schema.tokens import Tokens
 
 Literal = str | bytes | int | Decimal | float | None
@@ -17,6 +17,8 @@ Literal = str | bytes | int | Decimal | float | None
 
 _WORDS: dict[str, int | None] = {"NULL": None, "TRUE": 1, "FALSE": 0}
 _MAX_FLOAT = Decimal("3.4028234e38")
+_USUAL_DIGITS = 10
+"""Of a DECIMAL without size."""
 _MOST_DIGITS = 307
 """Digits before the point of a number that is written out."""
 _EXACT = Context(prec=_MOST_DIGITS + 31)
@@ -26,6 +28,8 @@ _DATE_OF_DIGITS = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)(?:\.(\d*
 _TIME = re.compile(r"(-?)(\d{1,3}):(\d{1,2})(?::(\d{1,2}))?(?:\.(\d*))?", re.ASCII)
 _TIME_OF_DIGITS = re.compile(r"(-?)(\d{0,3}?)(\d{0,2}?)(\d{1,2})(?:\.(\d*))?", re.ASCII)
 _YEAR = re.compile(r"\d{1,2}|\d{4}", re.ASCII)
+_YEARS = range(1901, 2156)
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 """Bytes that Python keeps where they are no text."""
 _LONGEST_TIME = 838 * 3600 + 59 * 60 + 59
@@ -73,13 +77,14 @@ def read_value(tokens: Tokens) -> Literal:
 def stored(literal: Literal, kind: MysqlType) -> str | None:
     """Returns the canonical text that a column of type ``kind`` has after the literal is stored in it, None for NULL.
 
-    Raises ValueError where that is uncertain.
+    Raises ValueError where that is uncertain, also for a number beyond the type's range, which TiDB takes from sessions
+    without strict mode (#52972).
     """
     if literal is None:
         return None
     match kind.family:
         case Family.INTEGER | Family.BIT:
-            return _bits(literal) if kind.family is Family.BIT else str(_integer(literal))
+            return _whole(_bits(literal) if kind.family is Family.BIT else _integer(literal), kind)
         case Family.DECIMAL:
             return _decimal(_number(literal), kind)
         case Family.FLOAT | Family.DOUBLE:
@@ -126,11 +131,9 @@ def zero(kind: MysqlType) -> str:
 def _number(literal: str | bytes | float | Decimal) -> Decimal:
     if isinstance(literal, bytes):
         return Decimal(int.from_bytes(literal, "big"))
-    try:
-        number = Decimal(str(literal))
-    except InvalidOperation:
-        raise ValueError(literal) from None
-    return _sane(number)
+    if isinstance(literal, str) and not _NUMBER.fullmatch(literal):
+        raise ValueError(literal)
+    return _sane(Decimal(str(literal)))
 
 
 def _sane(number: Decimal) -> Decimal:
@@ -145,19 +148,32 @@ def _integer(literal: str | bytes | float | Decimal) -> int:
     return int(_number(literal).to_integral_value(ROUND_HALF_EVEN if isinstance(literal, float) else ROUND_HALF_UP))
 
 
-def _bits(literal: str | bytes | float | Decimal) -> str:
+def _bits(literal: str | bytes | float | Decimal) -> int:
     match literal:
         case int():
-            return str(literal % 2**64)
+            return literal % 2**64
         case bytes():
-            return str(int.from_bytes(literal, "big"))
+            return int.from_bytes(literal, "big")
         case _:
-            return str(int.from_bytes(_text(literal).encode(), "big"))
+            return int.from_bytes(_text(literal).encode(), "big")
+
+
+def _whole(number: int, kind: MysqlType) -> str:
+    low, high = whole_range(kind)
+    if not low <= number <= high:
+        raise ValueError(number)
+    return str(number)
+
+
+def _check_size(number: Decimal, digits: int, kind: MysqlType) -> None:
+    """Raises ValueError for a number with more digits before the point, and for a negative one that is UNSIGNED."""
+    if number.copy_abs() >= Decimal(10) ** digits or (kind.unsigned and number < 0):
+        raise ValueError(number)
 
 
 def _decimal(number: Decimal, kind: MysqlType) -> str:
-    scale = kind.size[1] if len(kind.size) > 1 else 0
-    rounded = _rounded(number, scale)
+    rounded = _rounded(number, kind.scale)
+    _check_size(rounded, (kind.digits or _USUAL_DIGITS) - kind.scale, kind)
     return f"{abs(rounded) if rounded == 0 else rounded:f}"
 
 
@@ -171,6 +187,7 @@ def _rounded(number: Decimal, scale: int) -> Decimal:
 def _float(number: Decimal, kind: MysqlType) -> str:
     if len(kind.size) > 1 and _rounded(number, kind.size[1]) != number:  # TiDB rounds what binary makes of it
         raise ValueError(number)
+    _check_size(number, kind.size[0] - kind.size[1] if len(kind.size) > 1 else _MOST_DIGITS + 1, kind)
     if kind.family is Family.FLOAT and abs(number) > _MAX_FLOAT:
         raise ValueError(number)
     value = np.float32(float(number)) if kind.family is Family.FLOAT else np.float64(float(number))
@@ -186,7 +203,9 @@ def _year(literal: str | bytes | float | Decimal) -> str:
     if not _YEAR.fullmatch(text):
         raise ValueError(text)
     if len(text) == 4:
-        return text.zfill(4)
+        if int(text) not in (0, *_YEARS):
+            raise ValueError(text)
+        return text
     return str(int(text) + (2000 if int(text) < 70 else 1900))
 
 

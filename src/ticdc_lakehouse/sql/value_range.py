@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_codec.mysql_type import Family, MysqlType, whole_range
 
 REAL = (Family.FLOAT, Family.DOUBLE)
 CHARACTERS = ("char", "varchar")
@@ -12,7 +12,6 @@ _ROOM = {
     for kind in ("text", "blob")
 }
 """The most bytes of a value."""
-_BITS = {"tinyint": 8, "bool": 8, "boolean": 8, "smallint": 16, "mediumint": 24, "int": 32, "integer": 32, "bigint": 64}
 
 
 def is_value_sql(before: MysqlType, after: MysqlType, text: str) -> str:
@@ -21,7 +20,7 @@ def is_value_sql(before: MysqlType, after: MysqlType, text: str) -> str:
     negative number that becomes a BIT in any mode."""
     match after.family:
         case Family.INTEGER | Family.BIT if not _is_within(before, after):
-            low, high = _range(after)
+            low, high = whole_range(after)
             return f"try_cast({text} AS DECIMAL(38,0)) BETWEEN {low} AND {high}"
         case Family.DECIMAL | Family.FLOAT | Family.DOUBLE:
             return _is_number_sql(before, after, f"try_cast({text} AS DOUBLE)")
@@ -36,16 +35,8 @@ def is_value_sql(before: MysqlType, after: MysqlType, text: str) -> str:
 def _is_within(before: MysqlType, after: MysqlType) -> bool:
     if before.family not in (Family.INTEGER, Family.BIT):
         return False
-    (had_low, had_high), (low, high) = _range(before), _range(after)
+    (had_low, had_high), (low, high) = whole_range(before), whole_range(after)
     return low <= had_low and had_high <= high
-
-
-def _range(kind: MysqlType) -> tuple[int, int]:
-    """Returns the least and the greatest value of an integer type or a BIT."""
-    if kind.family is Family.BIT:
-        return 0, (1 << (kind.digits or 64)) - 1
-    count = 1 << _BITS[kind.name]
-    return (0, count - 1) if kind.unsigned else (-count // 2, count // 2 - 1)
 
 
 def _is_number_sql(before: MysqlType, after: MysqlType, number: str) -> str:
