@@ -208,9 +208,7 @@ def _old_rows(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder) ->
 
 def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> None:
     """Restores a dropped or truncated table with the rows that it had."""
-    dropped = recoverable_of((*tables.recoverable, *tables.builders), statement.name)
-    named = [each for each in dropped if each.dropped_before(ddl.commit_ts)]
-    builder = None if statement.by_job and len(named) > 1 else last_recoverable(named)
+    builder = _dropped_table(tables, ddl, statement)
     if builder is not None and not tables.is_new(ddl):
         tables.forget_rows(builder)
     if not _frees_name(tables, ddl, statement.to, restored=builder):
@@ -231,6 +229,18 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
         stop = unsupported(ddl, "the rows of the restored table are unknown")
         tables.block_named(ddl, (name,), stop)
         return
+    _bring_back(tables, ddl, builder, name)
+
+
+def _dropped_table(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> TablePlanBuilder | None:
+    """Returns the table that TiDB restores; None if it is unknown, or not known which of several."""
+    dropped = recoverable_of((*tables.recoverable, *tables.builders), statement.name)
+    named = [each for each in dropped if each.dropped_before(ddl.commit_ts)]
+    return None if statement.by_job and len(named) > 1 else last_recoverable(named)
+
+
+def _bring_back(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder, name: TableName) -> None:
+    """Restores a table whose rows gold has."""
     if builder not in tables.builders:
         tables.builders.add(builder)
     lake_name = tables.inputs.naming.lake_name(name)

@@ -19,24 +19,38 @@ from ticdc_lakehouse.schema.statement import names_of
 
 def published_builder(inputs: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
     """Returns a builder for a published table, under its name at ``applied_tso``."""
-    current, definition = name, inputs.definitions.get(state.stable_id)
-    if definition is not None:
-        name = definition.table.name
+    definition = inputs.definitions.get(state.stable_id)
     builder = TablePlanBuilder(
-        name=name, definition=definition, start=definition, state=state, complete_through=state.applied_tso
+        name=name if definition is None else definition.table.name,
+        definition=definition,
+        start=definition,
+        state=state,
+        complete_through=state.applied_tso,
+        published_name=name,
+        applied_ddls=AppliedDdls(commit_ts=state.applied_tso, queries=state.ddls),
     )
-    builder.published_name = current
-    builder.applied_ddls = AppliedDdls(commit_ts=state.applied_tso, queries=state.ddls)
+    _await_rows(builder, state)
+    _block_or_go_back(inputs, builder, name, state)
+    return builder
+
+
+def _await_rows(builder: TablePlanBuilder, state: TableState) -> None:
+    """Lets a table that awaits its first rows await them still."""
     stop = state.stop
     if stop is not None and (stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN) or stop.named_at):
         builder.awaits_rows_reason = stop
-        if definition is None and stop.named_at and stop.named_at == stop.commit_ts:
+        if builder.definition is None and stop.named_at and stop.named_at == stop.commit_ts:
             builder.named_until = stop.named_at + 1  # its rows showed it; the RENAME that made it may be read again
-    elif stop is not None and stop.kind is StopKind.QUARANTINED and definition is None:
+    elif stop is not None and stop.kind is StopKind.QUARANTINED and builder.definition is None:
         # It began with a message in quarantine, or with a TRUNCATE since: earlier rows are not its own.
         at = state.applied_tso
         builder.awaits_rows_reason = replace(UNKNOWN_COLUMNS, commit_ts=at, named_at=at)
-    points = (*_late_points(inputs, builder, current), *_missed_points(inputs, builder, name, state))
+
+
+def _block_or_go_back(inputs: PlanningInput, builder: TablePlanBuilder, current: TableName, state: TableState) -> None:
+    """Blocks a table that waits for an override, or one of late rows or DDLs, which goes back to before the first; a
+    table that lacks a replayed DDL goes back to it."""
+    points = (*_late_points(inputs, builder, current), *_missed_points(inputs, builder, state))
     below = (point for point in points if point.tso < state.applied_tso)  # the others are read
     late = earliest(below)
     lacks_rows = lacks_former_rows(builder, state)
@@ -44,7 +58,7 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     if state.stop is not None and keeps_reason and (state.stop.needs_override or lacks_rows):
         if inputs.eventual:
             builder.name = current  # the DDLs that led to it are not read again
-        builder.named_until = inputs.before.tso if definition is None or inputs.eventual else 0
+        builder.named_until = inputs.before.tso if builder.definition is None or inputs.eventual else 0
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None:
@@ -54,7 +68,6 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         builder.block(late.stop)
     elif (missed := _missed_ddl(inputs, builder)) is not None:
         builder.complete_through, builder.applied_ddls = missed, AppliedDdls()
-    return builder
 
 
 def _late_points(inputs: PlanningInput, builder: TablePlanBuilder, current: TableName) -> Iterator[BlockingPoint]:
@@ -75,9 +88,7 @@ def _needs_none(builder: TablePlanBuilder, point: BlockingPoint) -> bool:
     return point.last is not None and point.last <= definition.named_at
 
 
-def _missed_points(
-    inputs: PlanningInput, builder: TablePlanBuilder, name: TableName, state: TableState
-) -> Iterator[BlockingPoint]:
+def _missed_points(inputs: PlanningInput, builder: TablePlanBuilder, state: TableState) -> Iterator[BlockingPoint]:
     """Yields the points before events that arrived while the table waits for an override, and that no later window
     reads: rows that were replayed from quarantine; in eventual mode late DDLs, and rows that cannot be merged (this
     mode reads all others again)."""
@@ -96,10 +107,10 @@ def _missed_points(
             needs_override=True,
         )
         yield BlockingPoint(tso=min(missed) - 1, stop=stop)
-    before = replace(inputs.before, tables={name: state})
+    before = replace(inputs.before, tables={builder.name: state})
     late = late_ddl_points(before, (ddl for ddl in inputs.window.ddls if ddl.out_of_order))
-    if name in late:
-        yield late[name]
+    if builder.name in late:
+        yield late[builder.name]
 
 
 def _missed_ddl(inputs: PlanningInput, builder: TablePlanBuilder) -> int | None:

@@ -56,19 +56,28 @@ class TablesOfRows:
             if not self._inputs.config.matches(*name):
                 continue  # no name in the history matters
             self._end_kept(name, first)
-            has_builder = self._tables.builders.named(name) is not None
-            if has_builder or self._block_unreadable(name, first):
-                continue
-            if self._block_wrongly_renamed(name, first) or self._block_restored(name):
-                continue
-            after = self._tables.renamed_unknown.get(name, first - 1 if self._is_reused(name, first) else 0)
-            # A file may describe the table that had the name before.
-            from_file = None if after else self._from_files.get(name)
-            groups = [group for group in self._inputs.window.rows[name] if group.first >= first]
-            only_deletes = not any(group.is_upsert for group in groups if group.first <= through)  # up to the next DDL
-            table = from_file or definition_from_wire(name, () if only_deletes else groups)
-            origin, begins_at = (Origin.WIRE, first) if from_file is None else (Origin.FILE, 0)
-            self._tables.begin(name, table, begins_at, origin, after=after)
+            if self._tables.builders.named(name) is None and not self._begin_blocked(name, first):
+                self._infer_table(name, first, through)
+
+    def _begin_blocked(self, name: TableName, first: int) -> bool:
+        """Adds a table of rows from ``first`` on that is blocked, for the first reason that there is; False if there is
+        none."""
+        return (
+            self._block_unreadable(name, first)
+            or self._block_wrongly_renamed(name, first)
+            or self._block_restored(name)
+        )
+
+    def _infer_table(self, name: TableName, first: int, through: int) -> None:
+        """Adds a table of rows from ``first`` on, which show its columns unless the schema_file has them."""
+        after = self._tables.renamed_unknown.get(name, first - 1 if self._is_reused(name, first) else 0)
+        # A file may describe the table that had the name before.
+        from_file = None if after else self._from_files.get(name)
+        groups = [group for group in self._inputs.window.rows[name] if group.first >= first]
+        only_deletes = not any(group.is_upsert for group in groups if group.first <= through)  # up to the next DDL
+        table = from_file or definition_from_wire(name, () if only_deletes else groups)
+        origin, begins_at = (Origin.WIRE, first) if from_file is None else (Origin.FILE, 0)
+        self._tables.begin(name, table, begins_at, origin, after=after)
 
     def _block_unreadable(self, name: TableName, first: int) -> bool:
         """Adds a table of which the message before all rows is in quarantine, and blocks it: DDLs that follow are of
