@@ -239,6 +239,21 @@ def test_a_fault_in_a_row_names_its_table() -> None:
         assert failure(message).table is None
 
 
+def test_a_row_that_is_not_utf8_names_its_table() -> None:
+    """A latin1 column may have any bytes, and so may the default of a BIT column in the schema (tiflow 8.5.0)."""
+    bits = ({**FIELDS[8], "default": "?"},)
+    faulty = [message.replace(b'"AP8="', b'"caf\xe9"') for message in (INSERT, UPDATE, DELETE, BARE)]
+    faulty += [value(fields=[*FIELDS[:8], *bits]).replace(b'"default":"?"', b'"default":"\x80"')]
+    faulty += [INSERT.replace(b'"b":"AP8="', b'"b":"gA==","b":"\x80"')]  # a NULL, as tiflow writes it
+    for message in faulty:
+        found = [event for event in decode(INSERT, BARE, message, INSERT) if isinstance(event, Failure)]
+        assert [(each.reason, each.database, each.table) for each in found] == [("bad_json", "d", "t")]
+    nameless = [INSERT.replace(name, b'"\xe9"', 1) for name in (b'"d"', b'"t"', b'"c"')]
+    nameless += [DDL.replace(b"DROP", b"\xe9"), WATERMARK.replace(b'"cluster_id":"default"', b'"cluster_id":"\xe9"')]
+    for message in (*nameless, value(source=source(table="")).replace(b'"AP8="', b'"\xe9"')):
+        assert (failure(message).reason, failure(message).database, failure(message).table) == ("bad_json", None, None)
+
+
 KEYS = {
     "left over": (KEY + b"x", "trailing_bytes"),
     "truncated": (KEY[:-1], "truncated"),

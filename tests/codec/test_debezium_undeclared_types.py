@@ -14,7 +14,7 @@ from ticdc_codec.event import RowChange, events_of
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
-from ticdc_codec.undeclared_types import is_open
+from ticdc_codec.undeclared_types import is_open, may_be
 from ticdc_lakehouse.gold.step_changes import row_keys_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
@@ -69,6 +69,12 @@ def readable(kind: str, text: str, whole: str) -> tuple[str, str, object]:
     """Numbers by their values: zeros of a DECIMAL and the exponent's form are the typed column's affair."""
     numbers = (Family.DECIMAL, Family.FLOAT, Family.DOUBLE)
     return kind, text, float(whole) if parse_type(kind).family in numbers else whole
+
+
+@pytest.mark.parametrize("name", ["BOOL", "BOOLEAN", "TINYINT(1)"])
+def test_a_boolean_in_a_schema_file_is_a_tinyint(name: str) -> None:
+    sent = [f"connect {word}" for word in ("int16", "int32", "int64", "double", "string")]
+    assert [word for word in sent if may_be(word, parse_type(name))] == ["connect int16"]
 
 
 WRONG = [

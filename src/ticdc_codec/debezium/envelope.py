@@ -173,13 +173,16 @@ def read_payload(value: bytes, payload: bytes) -> Payload:
             case None if peek.ddl is not None:  # a DDL has no op (wire.md 1.5.1)
                 return _DDL.decode(payload)
     except Unreadable as error:
-        fault = unreadable(error, value)
-        raise _of_row(peek, fault) from None
+        raise _of_row(payload, unreadable(error, value)) from None
     raise DecodeError("unknown_type", f"expected op c, u, d or m, or a ddl, found op {peek.op!r}")
 
 
-def _of_row(peek: _Peek, fault: DecodeError) -> DecodeError:
-    """Returns the fault, naming the table if the message is one of its rows."""
+def _of_row(payload: bytes, fault: DecodeError) -> DecodeError:
+    """Returns the fault, naming the table if the payload is that of one of its rows."""
+    try:
+        peek = _PEEK.decode(payload)
+    except Unreadable:
+        return fault
     if peek.op not in ("c", "u", "d") or not peek.source.table:
         return fault
     return DecodeError(
@@ -188,19 +191,15 @@ def _of_row(peek: _Peek, fault: DecodeError) -> DecodeError:
 
 
 def with_names_once(value: bytes) -> bytes:
-    """Returns the value with each name once in an object. Raises DecodeError, which names the table of a row whose
-    bytes are not UTF-8."""
+    """Returns the value with each name once in an object. Raises DecodeError; it names a row's table unless a name is
+    there twice."""
     whole = read_whole(value)  # it is JSON
     try:
         names_of(value)
     except DecodeError as error:
         if error.reason == "duplicate_name":
             return _without_duplicated_defaults(value)
-        try:
-            peek = _PEEK.decode(whole.payload)
-        except Unreadable:
-            raise error from None
-        raise _of_row(peek, error) from None
+        raise _of_row(whole.payload, error) from None
     return value
 
 
