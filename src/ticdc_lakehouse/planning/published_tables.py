@@ -75,13 +75,15 @@ def _late_points(inputs: PlanningInput, builder: TablePlanBuilder, current: Tabl
     under the name that it has now."""
     for each, of_ddl in ((builder.name, False), (current, True)):
         point = inputs.late_points.get(each)
-        if point is not None and (point.stop.kind is StopKind.LATE_DDL) is of_ddl and not _needs_none(builder, point):
+        if point is None or (point.stop.kind is StopKind.LATE_DDL) is not of_ddl:
+            continue
+        if not _are_of_former_table(builder, point):
             yield point
 
 
-def _needs_none(builder: TablePlanBuilder, point: BlockingPoint) -> bool:
-    """True if no late row is of the table: its export has them, or another table had the name. If one is, the others
-    block it, too. Of a table that began with its first rows it is not known which rows before them are its own."""
+def _are_of_former_table(builder: TablePlanBuilder, point: BlockingPoint) -> bool:
+    """True if every late row is from before the table was loaded or got its name. False if that is unknown, as for a
+    table that is inferred from rows."""
     definition = builder.definition
     if definition is None or (definition.origin is Origin.WIRE and definition.named_at < definition.commit_ts):
         return False
