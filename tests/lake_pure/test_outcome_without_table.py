@@ -6,7 +6,7 @@ from typing import cast
 
 from ticdc_lakehouse.gold.apply_plan import apply_plans
 from ticdc_lakehouse.gold.run import GoldRun
-from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS
+from ticdc_lakehouse.planning.stop_reason import UNKNOWN_COLUMNS
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.schema.names import TableName
 

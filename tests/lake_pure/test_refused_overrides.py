@@ -9,9 +9,8 @@ import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.gold.overrides import OverrideAction, blocked_table
-from ticdc_lakehouse.planning.plan_builder import unsupported_ddl
 from ticdc_lakehouse.planning.published_state import Published, TableState
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, unsupported_ddl
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_local.delta_reader import DeltaReader
 

@@ -27,9 +27,8 @@ from one_table import (
 
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.planning.recovery import restored
 from ticdc_lakehouse.planning.steps import ExchangeRows
-from ticdc_lakehouse.planning.stop_reason import StopKind
+from ticdc_lakehouse.planning.stop_reason import StopKind, restored
 from ticdc_lakehouse.planning.window import BatchRange, DdlEvent
 from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.policy import OnDrop, Policy

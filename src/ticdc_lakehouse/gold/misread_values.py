@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.gold.own_columns import KEY
-from ticdc_lakehouse.planning.compatibility import incompatible, misreadable
+from ticdc_lakehouse.planning.compatibility import misreadable
 from ticdc_lakehouse.planning.steps import MergeRows
+from ticdc_lakehouse.planning.stop_reason import incompatible
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.sql.go_quoted import quoted_sql, unquoted_sql

@@ -23,10 +23,9 @@ from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.step_changes import StepChanges
 from ticdc_lakehouse.gold.step_files import WHOLE_COLUMNS, files_shown, whole_rows_view
 from ticdc_lakehouse.gold.temporary_files import Purpose, new_folder, remove
-from ticdc_lakehouse.planning.compatibility import incompatible
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows
-from ticdc_lakehouse.planning.stop_reason import WayOut
+from ticdc_lakehouse.planning.stop_reason import WayOut, incompatible
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.policy import OnHandleKeyOnly
 from ticdc_lakehouse.schema.definition import Table

@@ -27,10 +27,9 @@ from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
 from ticdc_lakehouse.gold.state import check_is_newest
 from ticdc_lakehouse.gold.step_changes import StepChanges
 from ticdc_lakehouse.log import log
-from ticdc_lakehouse.planning.blocking import unmergeable_late_row
-from ticdc_lakehouse.planning.plan_builder import unsupported_ddl
 from ticdc_lakehouse.planning.published_state import Definition
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
+from ticdc_lakehouse.planning.stop_reason import unmergeable_late_row, unsupported_ddl
 from ticdc_lakehouse.planning.window import BlockingPoint, earliest
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import Mode, OnIrregular

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, unsupported_ddl
+from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, TableState
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut, unsupported_ddl
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnUnsupportedDdl
 from ticdc_lakehouse.schema.change import renumbered, undeclared_retyped
@@ -141,13 +141,3 @@ def _unreadable(before: Table, after: Table, skipped: Iterable[AlterTable]) -> s
     if (name := next(retyped, None)) is not None:
         return f"column `{name}` gets another type, and messages do not say by which one its values are written"
     return None
-
-
-def unmergeable_late_row(cause: str) -> StopReason:
-    """Returns the reason of a table that cannot take a late row, which no later window reads again."""
-    return StopReason(
-        kind=StopKind.LATE_ROWS,
-        detail=f"a late row cannot be merged: {cause}",
-        ways_out=(WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT),
-        needs_override=True,
-    )

@@ -10,7 +10,7 @@ from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.undeclared_types import completed, is_open, may_be
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
+from ticdc_lakehouse.planning.stop_reason import UNKNOWN_COLUMNS, StopKind, StopReason, WayOut, incompatible
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.policy import OnHandleKeyOnly
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
@@ -27,14 +27,6 @@ _BYTES = {
 """Sizes of MySQL's integer types."""
 _TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
-
-
-def incompatible(detail: str, *ways_out: WayOut) -> StopReason:
-    """Returns the reason of a table that is blocked before rows which it cannot hold."""
-    return StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail, ways_out=ways_out or (WayOut.LOAD_EXPORT,))
-
-
-UNKNOWN_COLUMNS = incompatible("the table's columns are unknown until its rows show them")
 
 
 def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined: bool) -> StopReason | None:
@@ -84,12 +76,12 @@ def _other_key(table: Table, group: RowGroup, config: GoldConfig) -> str | None:
         return None
     if not named and config.traits.names_primary_keys and any(each.primary for each in table.keys or ()):
         return f"its rows name no handle key, the table's definition has the primary key {before}"
-    if table.keys is not None and not (named and key):
-        return None
     if table.keys is None:
         return f"the handle key of its rows was {before} and is {now}"
-    if not table.is_unique_key(named):
+    if named and not table.is_unique_key(named):
         return f"the handle key of its rows is {now}, the table's definition has {before} and no such key"
+    if not (named and key):
+        return None
     if any(config.rewrites_key(column.type) for column in table.columns if fold(column.name) in key):
         return f"the handle key of its rows is {now}, and how the feed would write that of its definition, {before}"
     return None

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import MysqlType
-from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS, with_named_elements
+from ticdc_lakehouse.planning.compatibility import with_named_elements
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
+from ticdc_lakehouse.planning.stop_reason import UNKNOWN_COLUMNS, StopReason
 from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup, statements_of
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
@@ -312,19 +312,4 @@ def exchange_step(ddl: DdlEvent, partition: str, builders: Sequence[TablePlanBui
         part=exchanged(partitioned.table, plain.table, partition),
         partitioned=partitioned.stable_id,
         plain=plain.stable_id,
-    )
-
-
-def unsupported_ddl(
-    commit_ts: int, query: str, detail: str, *, can_skip: bool = True, needs_override: bool = True
-) -> StopReason:
-    """Returns the reason of a table that is blocked before a DDL. ``can_skip``: skipping the DDL unblocks the table,
-    which is impossible where the DDL creates it."""
-    return StopReason(
-        kind=StopKind.UNSUPPORTED_DDL,
-        commit_ts=commit_ts,
-        query=query,
-        detail=detail,
-        ways_out=(WayOut.LOAD_EXPORT, *((WayOut.SKIP_DDL,) if can_skip else ()), WayOut.RECREATE),
-        needs_override=needs_override,
     )

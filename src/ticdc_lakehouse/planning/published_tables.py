@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ticdc_lakehouse.planning.blocking import is_ambiguous, lacks_former_rows
-from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points
 from ticdc_lakehouse.planning.plan_builder import AppliedDdls, TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, TableState
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
+from ticdc_lakehouse.planning.stop_reason import UNKNOWN_COLUMNS, StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, earliest
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import names_of

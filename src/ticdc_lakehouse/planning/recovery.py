@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from ticdc_codec.tso import time_of, with_time
+from ticdc_codec.tso import time_of
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.names import TableName
 
@@ -72,23 +72,6 @@ def without_rows(dropped: TablePlanBuilder) -> TablePlanBuilder:
     """Returns the builder of the same dropped table, whose rows are unknown from now on."""
     assert dropped.dropped_at is not None
     return unknown_table(dropped.name, dropped.dropped_at)
-
-
-def restored(dropped_at: int) -> StopReason:
-    """Returns the reason of a table whose rows continue after its DROP: Debezium sends no RECOVER and no FLASHBACK
-    TABLE (wire.md 8.8), and no protocol sends FLASHBACK DATABASE. If a table that gold never saw got the name instead,
-    its rows are unknown, too."""
-    detail = (
-        f"its rows continue after TiDB dropped it at {with_time(dropped_at)}, and no CREATE TABLE came: TiDB restored "
-        "it, or gave its name to a table that gold does not have"
-    )
-    return StopReason(
-        kind=StopKind.RESTORED,
-        detail=detail,
-        ways_out=(WayOut.LOAD_EXPORT, WayOut.RECREATE),
-        commit_ts=dropped_at,
-        needs_override=True,
-    )
 
 
 def recoverable_of(builders: Iterable[TablePlanBuilder], name: TableName) -> list[TablePlanBuilder]:

@@ -8,11 +8,8 @@ from dataclasses import replace
 from itertools import combinations
 from operator import attrgetter
 
-from ticdc_lakehouse.planning.blocking import unmergeable_late_row
 from ticdc_lakehouse.planning.compatibility import (
-    UNKNOWN_COLUMNS,
     definition_from_wire,
-    incompatible,
     inconsistent_declarations,
     refusal,
     with_wire_types,
@@ -20,7 +17,13 @@ from ticdc_lakehouse.planning.compatibility import (
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, name_clash
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import (
+    UNKNOWN_COLUMNS,
+    StopKind,
+    StopReason,
+    incompatible,
+    unmergeable_late_row,
+)
 from ticdc_lakehouse.planning.window import BatchRange, BlockingPoint, RowGroup, earliest
 from ticdc_lakehouse.schema.definition import Table
 

@@ -1,5 +1,5 @@
-"""Why a table is blocked: values to branch on and to store. Sentences for people are made where they are printed, by
-`StopReason.__str__`."""
+"""Why a table is blocked: values to branch on and to store, and the reasons that several modules give. Sentences for
+people are made where they are printed, by `StopReason.__str__`."""
 
 from __future__ import annotations
 
@@ -134,3 +134,53 @@ class StopReason:
         """Returns one line for people: the cause and the ways out."""
         ways_out = "; ".join(_TEXTS[way_out] for way_out in self.ways_out)
         return f"{self.cause}; ways out: {ways_out}" if ways_out else self.cause
+
+
+def unsupported_ddl(
+    commit_ts: int, query: str, detail: str, *, can_skip: bool = True, needs_override: bool = True
+) -> StopReason:
+    """Returns the reason of a table that is blocked before a DDL. ``can_skip``: skipping the DDL unblocks the table,
+    which is impossible where the DDL creates it."""
+    return StopReason(
+        kind=StopKind.UNSUPPORTED_DDL,
+        commit_ts=commit_ts,
+        query=query,
+        detail=detail,
+        ways_out=(WayOut.LOAD_EXPORT, *((WayOut.SKIP_DDL,) if can_skip else ()), WayOut.RECREATE),
+        needs_override=needs_override,
+    )
+
+
+def incompatible(detail: str, *ways_out: WayOut) -> StopReason:
+    """Returns the reason of a table that is blocked before rows which it cannot hold."""
+    return StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail, ways_out=ways_out or (WayOut.LOAD_EXPORT,))
+
+
+UNKNOWN_COLUMNS = incompatible("the table's columns are unknown until its rows show them")
+
+
+def unmergeable_late_row(cause: str) -> StopReason:
+    """Returns the reason of a table that cannot take a late row, which no later window reads again."""
+    return StopReason(
+        kind=StopKind.LATE_ROWS,
+        detail=f"a late row cannot be merged: {cause}",
+        ways_out=(WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT),
+        needs_override=True,
+    )
+
+
+def restored(dropped_at: int) -> StopReason:
+    """Returns the reason of a table whose rows continue after its DROP: Debezium sends no RECOVER and no FLASHBACK
+    TABLE (wire.md 8.8), and no protocol sends FLASHBACK DATABASE. If a table that gold never saw got the name instead,
+    its rows are unknown, too."""
+    detail = (
+        f"its rows continue after TiDB dropped it at {with_time(dropped_at)}, and no CREATE TABLE came: TiDB restored "
+        "it, or gave its name to a table that gold does not have"
+    )
+    return StopReason(
+        kind=StopKind.RESTORED,
+        detail=detail,
+        ways_out=(WayOut.LOAD_EXPORT, WayOut.RECREATE),
+        commit_ts=dropped_at,
+        needs_override=True,
+    )

@@ -9,8 +9,8 @@ from ticdc_lakehouse.planning.barriers import names_after, unapplied_after
 from ticdc_lakehouse.planning.blocking import of_wrong_table
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.published_state import Origin
-from ticdc_lakehouse.planning.recovery import last_recoverable, recoverable_of, restored
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
+from ticdc_lakehouse.planning.recovery import last_recoverable, recoverable_of
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut, restored
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.schema.names import TableName, fold

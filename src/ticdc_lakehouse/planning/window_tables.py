@@ -12,7 +12,6 @@ from ticdc_lakehouse.planning.blocking import (
     unsupported,
 )
 from ticdc_lakehouse.planning.builder_index import BuilderIndex
-from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS
 from ticdc_lakehouse.planning.plan_builder import AppliedDdls, TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Published
@@ -25,7 +24,7 @@ from ticdc_lakehouse.planning.recovery import (
     without_rows,
 )
 from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, remaining_groups
-from ticdc_lakehouse.planning.stop_reason import StopReason
+from ticdc_lakehouse.planning.stop_reason import UNKNOWN_COLUMNS, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.computed_default import without_old_rows
 from ticdc_lakehouse.schema.definition import Table
