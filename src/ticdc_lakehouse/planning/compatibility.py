@@ -76,12 +76,12 @@ def _other_key(table: Table, group: RowGroup, config: GoldConfig) -> str | None:
         return None
     if not named and config.traits.names_primary_keys and any(each.primary for each in table.keys or ()):
         return f"its rows name no handle key, the table's definition has the primary key {before}"
+    if table.keys is not None and not (named and key):
+        return None
     if table.keys is None:
         return f"the handle key of its rows was {before} and is {now}"
-    if named and not table.is_unique_key(named):
+    if not table.is_unique_key(named):
         return f"the handle key of its rows is {now}, the table's definition has {before} and no such key"
-    if not (named and key):
-        return None
     if any(config.rewrites_key(column.type) for column in table.columns if fold(column.name) in key):
         return f"the handle key of its rows is {now}, and how the feed would write that of its definition, {before}"
     return None
