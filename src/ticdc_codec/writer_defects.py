@@ -73,10 +73,11 @@ WRITER_DEFECTS: Mapping[str, WriterDefect] = MappingProxyType(
         OPEN_FLAGS: WriterDefect(
             decision=attrgetter("open_flags"),
             settled=True,
-            refusal="rows arrived without their columns' flags (TiCDC, after a DDL), so that UNSIGNED and BINARY are "
-            "unknown: `ticdc-lake load` an export taken since, or set the feed's option open-flags to trust if no "
-            "column is of such a type",
-            remark="came without flags: whether it is UNSIGNED or BINARY is not known",
+            refusal="rows arrived without their columns' flags, or with those from before a DDL (TiCDC), so that "
+            "UNSIGNED, BINARY and the key are unknown: restart the changefeed, then `ticdc-lake load` an export taken "
+            "since, or set the feed's option open-flags to trust if no column is of such a type and the key is as "
+            "before",
+            remark="came without its flags: whether it is UNSIGNED or BINARY is not known",
         ),
         OPEN_LOST_NAME: WriterDefect(
             remark="in silver, some values before an update are missing",

@@ -110,6 +110,14 @@ def test_without_any_h_the_flag_names_the_key() -> None:
     assert [column.key for column in row(written((key(ptn=7), {"u": image}))).columns] == [False, False]
 
 
+def test_a_key_that_only_the_flag_names_is_suspect() -> None:
+    """Both writers set ``h`` too: ticdc's flags may be those from before a DROP PRIMARY KEY (wire.md 8.4)."""
+    image = {"a": {"t": 8, "f": 11, "v": 1}, "b": {"t": 8, "f": 9, "v": 2}}
+    assert [column.defect for column in row(written((key(), {"u": image}))).columns] == ["open-flags", None]
+    named = {"a": image["a"], "b": image["b"] | {"h": True}}
+    assert [column.defect for column in row(written((key(), {"u": named}))).columns] == [None, None]
+
+
 def test_rows_that_name_another_key_are_read_apart() -> None:
     image = {"a": {"t": 8, "h": True, "f": 11, "v": 1}, "b": {"t": 8, "h": True, "f": 13, "v": 2}}
     other = {"a": image["a"], "b": {"t": 8, "h": False, "f": 13, "v": 2}}

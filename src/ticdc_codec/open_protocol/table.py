@@ -273,25 +273,27 @@ def _column(cell: Cell, sent: SentLayout, *, by_h: bool) -> tuple[Column, ValueF
     if cell.flags >> 63:
         raise DecodeError("out_of_range", f"column {cell.name} has flags {cell.flags}")
     family = family_of(text)
+    by_flag = not by_h and bool(cell.flags & Flag.HANDLE_KEY)
     column = Column(
         name=cell.name,
         type=text,
-        key=cell.h is True if by_h else bool(cell.flags & Flag.HANDLE_KEY),
+        key=by_flag or cell.h is True,
         flags=cell.flags,
         by="index" if family in (Family.ENUM, Family.SET) else None,
-        defect=OPEN_LOST_NAME if cell.name in sent.lost else _defect(cell, family, sent),
+        defect=OPEN_LOST_NAME if cell.name in sent.lost else _defect(cell, family, sent, key_by_flag=by_flag),
     )
     return column, value_format
 
 
-def _defect(cell: Cell, family: Family, sent: SentLayout) -> str | None:
-    """Returns the defect of flags that are missing or stale after a DDL of a partitioned table (wire.md 8.4), else
-    None. Integers have the binary flag always (1.2.5), a NOT NULL text may have none."""
+def _defect(cell: Cell, family: Family, sent: SentLayout, *, key_by_flag: bool) -> str | None:
+    """Returns the defect of flags that are missing or stale after a DDL (wire.md 8.4), else None. Integers have the
+    binary flag always (1.2.5), a NOT NULL text may have none. Both writers set ``h`` on the columns of the handle key,
+    so that a flag alone (``key_by_flag``) may be that of a key which was dropped."""
     flags = cell.flags
     if flags == 0:
         is_wrong = family is Family.INTEGER or (family is Family.TEXT and sent.partitioned)
     else:
-        is_wrong = flags > 0xFF or cell.read_as != flags
+        is_wrong = key_by_flag or flags > 0xFF or cell.read_as != flags
     return OPEN_FLAGS if is_wrong else None
 
 

@@ -25,6 +25,7 @@ _BYTES = {
     "bigint": 8,
 }
 """Sizes of MySQL's integer types."""
+_PERHAPS_STALE = ", perhaps by flags from before a DDL (restart the changefeed before taking the export)"
 _TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 
@@ -76,6 +77,8 @@ def _other_key(table: Table, group: RowGroup, config: GoldConfig) -> str | None:
         return None
     if not named and config.traits.names_primary_keys and any(each.primary for each in table.keys or ()):
         return f"its rows name no handle key, the table's definition has the primary key {before}"
+    if not key and any(writer_defects.OPEN_FLAGS in (each.defect or "").split() for each in group.columns if each.key):
+        return f"flags that may be from before a DDL name {now} as the handle key of its rows, its definition has none"
     if table.keys is not None and not (named and key):
         return None
     if table.keys is None:
@@ -117,7 +120,9 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
         if not signs and is_misread(column, defined[name], partitioned=table.partitioning is not None):
             continue
         if not _same_kind(column, defined[name], signs=signs):
-            return f"column {name} is {defined[name].text} in the table's definition, rows have {column.type}"
+            only_binary = {parse_type(column.type).family, defined[name].family} == {Family.TEXT, Family.BINARY}
+            cause = "" if signs or not only_binary else _PERHAPS_STALE
+            return f"column {name} is {defined[name].text} in the table's definition, rows have {column.type}{cause}"
     return None
 
 
