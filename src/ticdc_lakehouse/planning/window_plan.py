@@ -25,6 +25,7 @@ from ticdc_lakehouse.planning.tables_of_rows import TablesOfRows
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.statement import is_unqualified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +119,9 @@ def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
         same = next((at for at, other in enumerate(found) if ddl.statements == other.statements != ()), None)
         if same is None:
             found.append(ddl)
-        elif _is_unqualified(found[same]):
+        elif any(map(is_unqualified, found[same].statements)):
             found[same] = ddl
     return found
-
-
-def _is_unqualified(ddl: DdlEvent) -> bool:
-    return any(getattr(statement, "unqualified", False) for statement in ddl.statements)
 
 
 def _recoverable(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:

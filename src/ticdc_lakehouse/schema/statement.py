@@ -183,6 +183,19 @@ def unqualified_name(statement: Statement) -> TableName | None:
             return None
 
 
+def is_unqualified(statement: Statement) -> bool:
+    """True if a statement has the name of one table without its database, and that of another with it."""
+    match statement:
+        case (
+            CreateTableLike(unqualified=unqualified)
+            | RenameTables(unqualified=unqualified)
+            | ExchangePartition(unqualified=unqualified)
+        ):
+            return unqualified
+        case _:
+            return False
+
+
 def may_give_name(statement: Statement, name: TableName) -> bool:
     """True if a statement gives this name to a table, or is not understood and may do so."""
     match statement:
