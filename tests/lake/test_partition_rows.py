@@ -8,7 +8,7 @@ import pytest
 from changefeed import lake_in
 
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.gold.alter_table import exchange
+from ticdc_lakehouse.gold.alter_table import LiveVersion, exchange
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import ExchangeRows
@@ -71,7 +71,8 @@ def test_exchanged_rows_get_the_names_that_their_table_has(spark: SparkSession, 
         spark.sql(f"INSERT INTO {lake.table(Layer.LIVE, table.table)} VALUES {values}{more}")
     part = exchanged(parted, plain, "low")
     step = ExchangeRows(commit_ts=2, query="", part=part, partitioned="parted__data", plain="plain__data")
-    exchange(lake, step, ("parted", "plain"), (1, 1), (parted, plain), "UTC")
+    versions = (LiveVersion(name=table.table, version=1, definition=table) for table in (parted, plain))
+    exchange(lake, step, *versions, "UTC")
     shown = [spark.table(lake.table(Layer.LIVE, name)) for name in ("parted", "plain")]
     assert [rows.columns[:3] for rows in shown] == [["Id", "Day", "v"], ["id", "DAY", "v"]]
     held = [sorted((row[0], row["_ticdc_irregular"]) for row in rows.collect()) for rows in shown]

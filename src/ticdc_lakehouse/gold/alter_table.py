@@ -8,7 +8,7 @@ get their DEFAULT, and values of a column that changes its type are converted by
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import eq
 
 from ticdc_codec.errors import ApplyError
@@ -74,38 +74,39 @@ def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: i
         lake.spark.sql(f"ALTER TABLE {table} REPLACE COLUMNS ({', '.join(c.declaration for c in wanted)})")
 
 
-def exchange(
-    lake: Lake,
-    step: ExchangeRows,
-    names: tuple[str, str],
-    versions: tuple[int, int],
-    tables: tuple[Table, Table],
-    zone: str,
-) -> None:
-    """Exchanges the rows of a partition and of a plain table, at these Delta versions: one replacement of each.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveVersion:
+    """A Delta version of a live table, with its definition then."""
+
+    name: str
+    version: int
+    definition: Table
+
+    def rows(self, lake: Lake) -> AlteredRows:
+        """Returns its rows, of a table without tombstones: those of mode eventual exchange none."""
+        columns = live_columns(self.definition, tombstones=False)
+        query = f"SELECT * FROM {lake.table(Layer.LIVE, self.name)} VERSION AS OF {self.version}"
+        return AlteredRows(query=query, columns=tuple(column.name for column in columns))
+
+
+def exchange(lake: Lake, step: ExchangeRows, partitioned: LiveVersion, plain: LiveVersion, zone: str) -> None:
+    """Exchanges the rows of a partition and of a plain table: one replacement of each.
 
     Raises ApplyError, before anything is written, if some of the plain table's rows lie outside the partition's bounds
     (WITHOUT VALIDATION): later on nothing would distinguish them from others.
     """
-    live = [lake.table(Layer.LIVE, name) for name in names]
-    columns = [live_columns(table, tombstones=False) for table in tables]
-    partitioned, plain = (
-        AlteredRows(query=f"SELECT * FROM {table} VERSION AS OF {version}", columns=tuple(c.name for c in own))
-        for table, version, own in zip(live, versions, columns, strict=True)
-    )
-    coming = _respelled(plain, partitioned.columns)
-    for rows in (partitioned, coming):
+    before, others = partitioned.rows(lake), plain.rows(lake)
+    coming = _respelled(others, before.columns)
+    for rows in (before, coming):
         _check_readable(lake, rows.query, step.part)
     inside = f"coalesce({partition_condition_sql(step.part, zone)}, false)"
     if lake.spark.sql(f"SELECT 1 FROM ({coming.query}) WHERE NOT {inside}").head(1):
         raise ApplyError("EXCHANGE PARTITION: the other table has rows outside the partition's bounds")
-    staying = partitioned.select({}).where(f"NOT {inside}")
-    queries = (
-        f"{staying.query} UNION ALL {coming.query}",
-        _respelled(partitioned.where(inside), plain.columns).query,
-    )
-    for table, query, definition, own in zip(live, queries, tables, columns, strict=True):
-        _replace_rows(lake, table, query, definition, own)
+    staying = before.select({}).where(f"NOT {inside}")
+    leaving = _respelled(before.where(inside), others.columns)
+    for live, query in ((partitioned, f"{staying.query} UNION ALL {coming.query}"), (plain, leaving.query)):
+        columns = live_columns(live.definition, tombstones=False)
+        _replace_rows(lake, lake.table(Layer.LIVE, live.name), query, live.definition, columns)
 
 
 def _respelled(rows: AlteredRows, names: Sequence[str]) -> AlteredRows:

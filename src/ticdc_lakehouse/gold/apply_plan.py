@@ -60,12 +60,9 @@ def _exchange(tables: Sequence[TableExecution], step: ExchangeRows) -> None:
         reason = "the other table left the feed, or is blocked"
     try:
         if reason is None:
-            partitioned, plain = tables
-            versions = partitioned.begin_exchange(), plain.begin_exchange()
-            run = partitioned.run
-            definitions = partitioned.table, plain.table
-            names = partitioned.name, plain.name
-            exchange(run.commits.at(step.commit_ts), step, names, versions, definitions, run.config.time_zone)
+            partitioned, plain = (table.begin_exchange() for table in tables)
+            run = tables[0].run
+            exchange(run.commits.at(step.commit_ts), step, partitioned, plain, run.config.time_zone)
     except ApplyError as error:
         reason = str(error)
     for table in tables:

@@ -12,7 +12,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import committed
-from ticdc_lakehouse.gold.alter_table import alter
+from ticdc_lakehouse.gold.alter_table import LiveVersion, alter
 from ticdc_lakehouse.gold.eventual import purge
 from ticdc_lakehouse.gold.interrupted_run import ResumePoint, resume
 from ticdc_lakehouse.gold.irregular import first_irregular
@@ -158,11 +158,11 @@ class TableExecution:
             return frozenset(pending_defaults(table))
         return without_rows(self.run.lake, self.name, settled(table, self.learned))
 
-    def begin_exchange(self) -> int:
-        """Returns the version that the other table reads."""
+    def begin_exchange(self) -> LiveVersion:
+        """Returns the version of the table that the exchange reads."""
         self._create_if_missing()
         self._read_version()
-        return self.version
+        return LiveVersion(name=self.name, version=self.version, definition=self.table)
 
     def end_exchange(self, step: ExchangeRows, reason: str | None) -> None:
         """Ends an exchange: rows were exchanged, or were not for a ``reason``."""
