@@ -100,8 +100,8 @@ class Naming:
         return name
 
     def _keeps(self, taken: TakenNames, feed: str, name: str) -> bool:
-        """True if no other table gets a name that a table of this feed has or had. By the default template the tables
-        that have it since would get another one at their next TRUNCATE."""
+        """True if no other table may get a name that a table of ``feed`` has or had. By the default template none ever
+        may: a table that has a hash in its name because of that one would lose it at its next TRUNCATE."""
         if self.template == NAME_TEMPLATE:
             return True
         return feed != self.feed and (feed in taken.feeds or name in taken.left_over)

@@ -95,9 +95,10 @@ class WindowTables:
         return not AppliedDdls(commit_ts=before.tso, queries=_last_ddls(before)).has(ddl)
 
     def may_wait(self, ddl: DdlEvent, existing: TablePlanBuilder) -> bool:
-        """True if a RENAME to the name of an existing table is at the window's end: the RENAME of that table may come
-        later (`rename_order`). The next window has both. A table that TiDB dropped is renamed no more; nor, as far as
-        one topic shows, is one that is blocked."""
+        """True if a RENAME to the name of an existing table is at the window's end: that table may be renamed at the
+        same commit_ts by a DDL that is still to come (`rename_order`), and the next window has both. False if TiDB
+        dropped the existing table. False also if it is blocked, and all of the feed comes through the topic of this
+        RENAME: the other one would have come before it."""
         if ddl.commit_ts != self.inputs.tso or existing.dropped_at is not None:
             return False
         if existing.stop is not None and {*self.inputs.before.topics, *self.inputs.window.topics} == {ddl.topic}:
