@@ -9,6 +9,7 @@ from math import isinf
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import orjson
 
@@ -72,6 +73,21 @@ def shortest_texts(numbers: npt.NDArray[Any]) -> list[str]:
     return [
         text[:-2] if text.endswith(".0") else _float_text_of_shortest(text) if "e" in text else text for text in texts
     ]
+
+
+def are_shortest_singles(texts: list[str]) -> bool:
+    """True if each text is ``shortest_single`` of itself."""
+    return _are_plain(texts) and _shortest_singles(texts) == texts
+
+
+def shortest_single(text: str) -> str:
+    """Returns the shortest text of a float32, whose text may have the digits of a float64. Raises DecodeError for what
+    is no float32."""
+    return _shortest_singles([single_text(text)])[0]
+
+
+def _shortest_singles(texts: list[str]) -> list[str]:
+    return shortest_texts(np.array([*map(float, texts)], np.float32))
 
 
 def _float_text_of_shortest(text: str) -> str:

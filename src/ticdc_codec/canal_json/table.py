@@ -36,7 +36,14 @@ from ticdc_codec.json_table import (
 )
 from ticdc_codec.json_text import Unreadable, names_of, quotes_of, unreadable
 from ticdc_codec.mysql_type import Family, MysqlType, family_of, is_known, may_be_two, parse_type
-from ticdc_codec.number_text import READERS, WRITERS, are_counts, count_text
+from ticdc_codec.number_text import (
+    READERS,
+    WRITERS,
+    are_counts,
+    are_shortest_singles,
+    count_text,
+    shortest_single,
+)
 
 _LITERAL: Any = Literal
 _NAMES = {"sql_type": "sqlType", "mysql_type": "mysqlType", "tidb": "_tidb"}
@@ -68,7 +75,7 @@ class CanalTableReader:
         images = ImageTypes([*types])
         self.read = images.reader(_row_type(images, [*types.values()]), ("mysqlType", "old", "data"))
         """Reads a row without its head. Raises DecodeError or one of ``Unreadable`` if it has other columns."""
-        self._images = TextImages(images, map(conversion, types.values()))
+        self._images = TextImages(images, [_conversion_in(name in keys, kind) for name, kind in types.items()])
         self._names_check = _NamesCheck(types)
         self.sql_types: set[bytes] = set()
         """Texts of ``sqlType`` that have these columns in this order."""
@@ -241,6 +248,14 @@ def conversion(type_text: str) -> Conversion | None:
             return are_counts, count_text
         case family:
             return READERS.get(family)
+
+
+def _conversion_in(key: bool, type_text: str) -> Conversion | None:
+    """Returns the ``conversion`` of a column, in the handle key or not. A FLOAT in a key has its one shortest text: of
+    tiflow up to 6.5.1 it has the digits of a float64, and would be another key after an upgrade."""
+    if key and parse_type(type_text).family is Family.FLOAT:
+        return are_shortest_singles, shortest_single
+    return conversion(type_text)
 
 
 def to_wire(type_text: str) -> Convert | None:
