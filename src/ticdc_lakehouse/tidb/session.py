@@ -199,7 +199,7 @@ class SnapshotReader:
                 with connection.cursor() as cursor:
                     cursor.execute(query)
                     rows = list(cursor.fetchall())
-            except pymysql.err.MySQLError:
+            except (pymysql.err.MySQLError, UnicodeDecodeError):
                 connection.close()
                 raise
         self._idle.append(connection)
@@ -225,6 +225,8 @@ def _errors(query: str) -> Iterator[None]:
         code = error.args[0] if error.args else None
         kind = ConfigError if code in _MISTAKES else ApplyError
         raise kind(f"TiDB: {_message(error)}: {query[:200]}") from None
+    except UnicodeDecodeError as error:
+        raise ApplyError(f"TiDB: a text that is not UTF-8, {error.object[:40]!r}: {query[:200]}") from None
 
 
 def text_of(value: object) -> str | None:
