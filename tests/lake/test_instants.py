@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ticdc_codec.local_time import instant_of, is_own
-from ticdc_lakehouse.sql.instant import instant_sql, is_own_sql
+from ticdc_lakehouse.sql.instant import instant_sql, is_ambiguous_sql, is_own_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,11 +40,16 @@ def test_each_half_hour_of_a_day_of_change(spark: SparkSession, zone: str, sessi
     )
     spark.conf.set("spark.sql.session.timeZone", session)
     try:
-        query = f"unix_seconds({instant_sql('text', zone)}), {is_own_sql('utc', zone)}"
+        instant = instant_sql("text", zone)
+        query = f"unix_seconds({instant}), {is_own_sql('utc', zone)}, {is_ambiguous_sql(instant, zone)}"
         found = [tuple(row) for row in spark.sql(f"SELECT {query} FROM VALUES {rows} AS t(text, utc)").collect()]
     finally:
         spark.conf.set("spark.sql.session.timeZone", usual)
     assert found == [
-        (int(instant_of(local.replace(tzinfo=None, fold=0), key).timestamp()), is_own(instant, local))
+        (
+            int(instant_of(local.replace(tzinfo=None, fold=0), key).timestamp()),
+            is_own(instant, local),
+            local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset(),
+        )
         for instant, local in zip(instants, locals_, strict=True)
     ]

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold.ambiguous_keys import may_be_ambiguous
 from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.gold.source_rows import needs_source
 from ticdc_lakehouse.gold.step_changes import NEWEST_IMAGE, changed_keys_sql
@@ -59,7 +60,8 @@ def is_stageable(config: GoldConfig, step: MergeRows) -> bool:
 
     It cannot serve keys that are made from a definition's columns; replays from quarantine, which look again at keys
     below the segment; the eventual mode, which has an order of its own; rows with misread values, rows that TiDB has
-    whole, and tables with ``on_irregular: block``, which may merge only a part of the segment.
+    whole, keys that may be those of two rows, and tables with ``on_irregular: block``, which may merge only a part of
+    the segment.
     """
     if not step.groups or step.eventual:
         return False
@@ -69,7 +71,8 @@ def is_stageable(config: GoldConfig, step: MergeRows) -> bool:
 def may_stop(config: GoldConfig, rows: MergeRows) -> bool:
     """True if a row of the step may block the table, so that only the rows before it are merged."""
     blocks_irregular = config.policy(rows.table.database, rows.table.table).on_irregular is OnIrregular.BLOCK
-    return blocks_irregular or bool(rows.misread) or needs_source(config, rows)
+    ambiguous = may_be_ambiguous(rows, config.time_zone)
+    return blocks_irregular or bool(rows.misread) or needs_source(config, rows) or ambiguous
 
 
 def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:

@@ -13,6 +13,7 @@ from ticdc_codec.tso import time_of
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import committed
 from ticdc_lakehouse.gold.alter_table import LiveVersion, alter
+from ticdc_lakehouse.gold.ambiguous_keys import first_ambiguous, may_be_ambiguous
 from ticdc_lakehouse.gold.eventual import purge
 from ticdc_lakehouse.gold.interrupted_run import ResumePoint, resume
 from ticdc_lakehouse.gold.irregular import first_irregular
@@ -244,8 +245,8 @@ class TableExecution:
 
     def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
         """Returns the point before the first row that the table must not take; None if there is none."""
-        points = [point for point in (unread, self._irregular(rows), self._unreadable(rows)) if point is not None]
-        return earliest(points)
+        points = (unread, self._irregular(rows), self._unreadable(rows), self._ambiguous(rows))
+        return earliest([point for point in points if point is not None])
 
     def _irregular(self, rows: MergeRows) -> BlockingPoint | None:
         config = self.run.config
@@ -258,6 +259,11 @@ class TableExecution:
             return None
         (first,) = self.run.lake.spark.sql(first_unreadable_sql(rows, self._changes(rows).all_sql())).collect()[0]
         return None if first is None else unreadable_point(rows, first)
+
+    def _ambiguous(self, rows: MergeRows) -> BlockingPoint | None:
+        if not may_be_ambiguous(rows, self.run.config.time_zone):
+            return None
+        return first_ambiguous(self._changes(rows))
 
     def _alter(self, step: AlterRows) -> IncompleteStep | None:
         self._read_version()

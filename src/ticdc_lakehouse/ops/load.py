@@ -24,6 +24,7 @@ from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views, windows
+from ticdc_lakehouse.gold.ambiguous_keys import KEPT_APART, timestamps_in_key
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.naming import naming, taken_names
@@ -245,15 +246,25 @@ class ExportLoader:
         what = f"{self.export.folder}: table {definition.table.name}"
         counted = rows.agg(F.count("*").alias("rows"), F.count_distinct(KEY).alias("keys")).collect()[0]
         if counted["rows"] != counted["keys"]:
-            raise ApplyError(
-                f"{what}: {counted['rows']} rows with {counted['keys']} different keys: is there more than one export?"
-            )
+            cause = self._cause_of_doubles(definition.table, rows, counted["rows"])
+            raise ApplyError(f"{what}: {counted['rows']} rows with {counted['keys']} different keys: {cause}")
         self._check_times(definition.table, rows, what)
         policy = self.config.policy(definition.table.database, definition.table.table)
         odd = rows.where(F.col(IRREGULAR).isNotNull()).select(KEY, IRREGULAR).first()
         if odd is not None and policy.on_irregular is OnIrregular.BLOCK:
             raise ApplyError(f"{what}: row {odd[KEY]} has {odd[IRREGULAR]}, which is no date (on_irregular: block)")
         return int(counted["rows"])
+
+    def _cause_of_doubles(self, table: Table, rows: DataFrame, count: int) -> str:
+        """Returns why some of the rows, so many in all, have the same key."""
+        times = timestamps_in_key(table)
+        if not times or rows.select(KEY, *map(quoted, times)).distinct().count() < count:
+            return "is there more than one export?"
+        zone = self.config.time_zone
+        return (
+            f"times in column {', '.join(times)} are two instants with one text in {zone}, the feed's time_zone, where "
+            f"clocks were set back: {KEPT_APART}"
+        )
 
     def _check_times(self, table: Table, rows: DataFrame, what: str) -> None:
         """Raises ApplyError for a TIMESTAMP that is two instants in the zone of the session that exported."""
