@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
+from altered_table import alter_live_table, altered, altered_table, fill
 from changefeed import lake_in
 
 from ticdc_codec.errors import ApplyError
@@ -20,16 +21,9 @@ from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import shortest_texts
 from ticdc_codec.traits import ProtocolTraits
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.alter_table import alter
-from ticdc_lakehouse.gold.live_table import create_live_table
-from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.policy import OnIrregular, Policy
-from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
-from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
-from ticdc_lakehouse.schema.statement import AlterTable
 from ticdc_lakehouse.sql.float_text import number_text_sql
 from ticdc_lakehouse.sql.key_text import key_text_sql
 from ticdc_lakehouse.sql.text import literal
@@ -183,48 +177,6 @@ def lake(spark: SparkSession, lake_root: Path) -> Iterator[Lake]:
     lake.register()
     yield lake
     lake.drop(Layer.LIVE, "t")
-
-
-def altered(lake: Lake, create: str, values: str, ddl: str, ddl_time_zone: str | None = None) -> str:
-    """A live table with one row, after a DDL; gives its name."""
-    (table,) = tables_from_sql(create)
-    return altered_table(lake, table, values, ddl, ddl_time_zone)
-
-
-def altered_table(lake: Lake, table: Table, values: str, ddl: str, ddl_time_zone: str | None = None) -> str:
-    fill(lake, table, values)
-    return alter_live_table(lake, table, ddl, ddl_time_zone)
-
-
-def fill(lake: Lake, table: Table, values: str) -> None:
-    """Make a live table with rows."""
-    create_live_table(lake, "t", table, stable_id="t__data", config=GoldConfig(feed="f", time_zone="UTC"))
-    lake.spark.sql(f"INSERT INTO {lake.table(Layer.LIVE, 't')} VALUES {values}")
-
-
-def alter_live_table(
-    lake: Lake,
-    table: Table,
-    ddl: str,
-    ddl_time_zone: str | None = None,
-    time_zone: str = "UTC",
-    traits: ProtocolTraits | None = None,
-    policy: Policy | None = None,
-) -> str:
-    """Carry out a DDL; gives the live table's name."""
-    config = GoldConfig(
-        feed="f",
-        time_zone=time_zone,
-        ddl_time_zone=ddl_time_zone,
-        traits=traits or ProtocolTraits(),
-        policy=lambda *_: policy or Policy(),
-    )
-    (statement,) = read_ddl(ddl, "d", "t")
-    assert isinstance(statement, AlterTable)
-    changed = change(table, statement)
-    step = AlterRows(commit_ts=1, query=ddl, effects=changed.effects, table=changed.table)
-    alter(lake, config, "t", step, 1)
-    return lake.table(Layer.LIVE, "t")
 
 
 def test_a_key_gets_the_digits_of_its_new_type(lake: Lake) -> None:

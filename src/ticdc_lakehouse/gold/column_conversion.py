@@ -13,6 +13,7 @@ from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.effect import ColumnConverted
 from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.schema.unwritten_rows import is_known
 from ticdc_lakehouse.sql.key_text import check_digits, unknown_digits
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time, zeros
@@ -37,6 +38,8 @@ def convert_column(
 ) -> AlteredRows:
     """Returns the rows with the column's converted values. A column without values may become whatever TiDB allows."""
     _check_nulls(lake, rows.query, effect)
+    if effect.may_show_default:
+        _check_unwritten(lake, rows.query, effect.before)
     try:
         return _convert(lake, config, rows, effect, step)
     except ApplyError:
@@ -52,13 +55,38 @@ def _check_nulls(lake: Lake, rows: str, effect: ColumnConverted) -> None:
     before, after = effect.before, effect.after
     if after.type.family is not Family.TIMESTAMP or before.type.family is Family.TIMESTAMP or after.nullable:
         return
-    # No WHERE: see `_check`.
-    is_irregular = f"coalesce(map_contains_key({IRREGULAR}, {literal(before.name)}), false)"
-    is_null = f"{quoted(before.name)} IS NULL AND NOT {is_irregular}"
-    if lake.spark.sql(f"SELECT bool_or({is_null}) AS found FROM ({rows})").collect()[0]["found"]:
+    if _is_any(lake, rows, _is_null_sql(before.name)):
         raise ApplyError(
             f"column {before.name}: TiDB put the time of the ALTER into rows that had NULL, and messages do not show it"
         )
+
+
+def _check_unwritten(lake: Lake, rows: str, before: ColumnDefinition) -> None:
+    """Raises ApplyError if rows have the value of those that do not store the column: TiDB may show another one in them
+    now (`unwritten_rows`)."""
+    first = before.origin_default
+    if first is None:
+        may_not_store = _is_null_sql(before.name)
+    elif is_known(first):
+        shown = first.rstrip(" ") if before.type.name == "char" else first
+        may_not_store = f"{stored_text_sql(typed_column(before), 'UTC')} = {literal(shown)}"
+    else:
+        may_not_store = "true"
+    if _is_any(lake, rows, may_not_store):
+        raise ApplyError(
+            f"column {before.name}: TiDB since 8.5.5 may show another DEFAULT in rows that were not written since the "
+            "column was added, or that had NULL, and messages do not show it"
+        )
+
+
+def _is_null_sql(name: str) -> str:
+    is_irregular = f"coalesce(map_contains_key({IRREGULAR}, {literal(name)}), false)"
+    return f"{quoted(name)} IS NULL AND NOT {is_irregular}"
+
+
+def _is_any(lake: Lake, rows: str, condition: str) -> bool:
+    """True if a row fulfils the condition. Without WHERE: see `_check`."""
+    return bool(lake.spark.sql(f"SELECT bool_or({condition}) AS found FROM ({rows})").collect()[0]["found"])
 
 
 def _has_values(lake: Lake, rows: str, name: str) -> bool:

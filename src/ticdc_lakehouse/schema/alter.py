@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ticdc_lakehouse.schema.column import ColumnText, read_column
 from ticdc_lakehouse.schema.create import read_entry, refuse_binary
@@ -234,7 +235,8 @@ def _read_modify(tokens: Tokens) -> tuple[Action, ...]:
     old = tokens.column_name() if change else None
     column = read_column(tokens, new=False)
     position = _read_position(tokens)
-    modify = ModifyColumn(old=old or column.name, column=column.definition, position=position, lenient=lenient)
+    definition = replace(column.definition, origin_default=column.origin_default)
+    modify = ModifyColumn(old=old or column.name, column=definition, position=position, lenient=lenient)
     return (modify, *_key_of(column))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
-from ticdc_lakehouse.schema.computed_default import pending_columns, unknown_origin_default
+from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
 from ticdc_lakehouse.schema.effect import (
     Changed,
@@ -47,6 +47,7 @@ from ticdc_lakehouse.schema.statement import (
     ResizeHash,
     SetPartitioning,
 )
+from ticdc_lakehouse.schema.unwritten_rows import may_show_default, unknown_origin_default
 
 _Step = tuple[Table, tuple[Effect, ...]]
 
@@ -187,10 +188,15 @@ def _add_column(table: Table, action: AddColumn) -> _Step:
             return table, ()
         raise ApplyError(f"ADD COLUMN `{column.name}`: the table has that column already")
     effects = () if column.virtual else (ColumnAdded(column=column, value=_first_value(action)),)
-    shown = unknown_origin_default(column.pending.since) if column.pending else effects[0].value if effects else None
-    column = replace(column, origin_default=column.origin_default or shown)
+    column = replace(column, origin_default=column.origin_default or _origin_default(action, effects))
     columns = _placed(table.columns, column, action.position, len(table.columns))
     return replace(table, columns=columns), effects
+
+
+def _origin_default(action: AddColumn, effects: tuple[ColumnAdded, ...]) -> str | None:
+    if action.column.pending is not None:
+        return unknown_origin_default(action.column.pending.since)
+    return action.default.origin if action.default is not None else effects[0].value if effects else None
 
 
 def _first_value(action: AddColumn) -> str | None:
@@ -273,7 +279,8 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     )
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not (before.sized and same_type(before.type, after.type)):
-        effects = (*effects, ColumnConverted(before=before, after=after))
+        shows_default = may_show_default(before, action.column, partitioned=table.partitioning is not None)
+        effects = (*effects, ColumnConverted(before=before, after=after, may_show_default=shows_default))
     return replace(table, columns=columns), effects
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal as Word
 
 from ticdc_codec.mysql_type import Family, MysqlType, family_of, parse_type, quoted_element, sized
 from ticdc_lakehouse.schema.definition import ColumnDefinition
-from ticdc_lakehouse.schema.literal import Literal, read_value, stored
+from ticdc_lakehouse.schema.literal import Literal, read_value, stored, zero
 from ticdc_lakehouse.schema.statement import Computation, ComputedDefault, Default
 from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError
+from ticdc_lakehouse.schema.unwritten_rows import UNKNOWN_ORIGIN_DEFAULT
 
 _CLOCK = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 _TYPE_SUFFIXES = ("UNSIGNED", "SIGNED", "ZEROFILL", "PRECISION")
@@ -54,6 +55,18 @@ class ColumnText:
         """The column of a table."""
         virtual = self.generated == "VIRTUAL"
         return ColumnDefinition(name=self.name, type=self.type, nullable=self.nullable, virtual=virtual)
+
+    @property
+    def origin_default(self) -> str | None:
+        """What rows have that do not store the column, as `ColumnDefinition.origin_default`."""
+        if self.computed is not None:
+            return UNKNOWN_ORIGIN_DEFAULT
+        if self.default is not None:
+            return self.default.origin
+        try:
+            return None if self.nullable else zero(self.type)
+        except ValueError:
+            return UNKNOWN_ORIGIN_DEFAULT
 
 
 def read_column(tokens: Tokens, *, new: bool = True) -> ColumnText:
@@ -145,7 +158,9 @@ def _read_default(tokens: Tokens, column: ColumnText) -> None:
 
 def _store_default(column: ColumnText, literal: Literal, text: str) -> None:
     try:
-        column.default = Default(value=stored(literal, column.type))
+        value = stored(literal, column.type)
+        padded = stored(literal, replace(column.type, name="varchar")) if column.type.name == "char" else None
+        column.default = Default(value=value, padded=padded)
     except ValueError:
         column.computed = _uncertain(literal, column.type, text)
 

@@ -19,6 +19,7 @@ from ticdc_lakehouse.policy import OnComputedDefault
 from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault, Table
 from ticdc_lakehouse.schema.literal import stored
 from ticdc_lakehouse.schema.statement import Action, AddColumn, AlterTable, Computation, ComputedDefault, Default
+from ticdc_lakehouse.schema.unwritten_rows import unknown_origin_default
 
 _SECONDS = "%Y-%m-%d %H:%M:%S"
 
@@ -109,11 +110,6 @@ def _estimate(column: ColumnDefinition, computed: ComputedDefault, commit_ts: in
     moment = time_of(commit_ts).astimezone(ZoneInfo(zone))
     digits = column.type.digits
     return f"{moment:{_SECONDS}}" + (f".{moment:%f}"[: digits + 1] if digits else "")
-
-
-def unknown_origin_default(since: int) -> str:
-    """Returns `ColumnDefinition.origin_default` of a column whose ADD COLUMN at this commit_ts does not show it."""
-    return f"of {since}"
 
 
 def pending_columns(table: Table) -> tuple[ColumnDefinition, ...]:

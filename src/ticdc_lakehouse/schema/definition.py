@@ -45,7 +45,8 @@ class ColumnDefinition:
     """Set while the value of rows from before its ADD COLUMN is not known."""
     origin_default: str | None = None
     """What TiDB shows in rows from before its ADD COLUMN that were not written since (the column's origin default),
-    where that is not NULL: a value's text, or of one that is not known a mark which only CREATE TABLE … LIKE copies.
+    where that is not NULL: a value's text (a CHAR's with the spaces at its end), or of one that is not known a mark
+    which only CREATE TABLE … LIKE copies.
     None also where messages, an export or the ``schema_file`` made the definition: they do not show it."""
     sized: bool = True
     """False if only messages show its type, and not how many digits its values have after the point, or how long they

@@ -52,6 +52,9 @@ class ColumnConverted:
     before: ColumnDefinition
     after: ColumnDefinition
     """The new column, of the same name: a CHANGE that renames as well is a ColumnRenamed, then a ColumnConverted."""
+    may_show_default: bool = False
+    """True if rows that do not store the column may have another value than before, where TiDB does not write them
+    again (`unwritten_rows`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -237,6 +237,13 @@ class Default:
     value: str | None
     """MySQL's canonical text (``event`` docstring; BIT as decimal integer, binary as hex, ENUM and SET by name), None
     for NULL."""
+    padded: str | None = field(default=None, compare=False)
+    """A CHAR's with the spaces at its end: TiDB keeps them, and shows them once the column has another type."""
+
+    @property
+    def origin(self) -> str | None:
+        """`ColumnDefinition.origin_default` of a column that is added with this DEFAULT."""
+        return self.value if self.padded is None else self.padded
 
 
 class Computation(StrEnum):
@@ -301,6 +308,7 @@ class ModifyColumn:
 
     old: str
     column: ColumnDefinition
+    """Its ``origin_default`` is what rows that do not store the column have where TiDB does not write them again."""
     position: Position | None
     lenient: bool
     """IF EXISTS."""
