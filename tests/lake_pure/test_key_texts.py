@@ -55,6 +55,8 @@ def test_key_of_a_definition_is_in_the_order_of_names() -> None:
 def test_the_range_of_the_first_key_column_is_that_of_its_values() -> None:
     """Of another column's, stored rows would not be found, and would be there twice."""
     spark = _Spark()
-    condition = key_range.key_range_sql(_lake(spark), "t", _rows(keyed=True), "changes")
-    assert condition == "AND (t.`z` BETWEEN CAST('5' AS INT) AND CAST('7' AS INT))"
+    found = key_range.key_range(_lake(spark), "t", _rows(keyed=True), "changes")
+    within = "BETWEEN CAST('5' AS INT) AND CAST('7' AS INT)"
+    assert found.of_stored == f"AND (t.`z` {within})"
+    assert found.of_changes == f"AND try_cast(get_json_object(s._ticdc_key, '$[1]') AS INT) {within}"
     assert "get_json_object(_ticdc_key, '$[1]')" in spark.queries[-1]

@@ -241,6 +241,17 @@ def test_a_table_that_is_behind_moves_without_its_rows() -> None:
         name, state = E_U, replace(state, applied_tso=8, stop=replace(moved.stop, needs_override=needs))
 
 
+def test_a_rename_before_the_one_that_may_mean_another_table_is_followed_again() -> None:
+    stop = StopReason(
+        kind=StopKind.AMBIGUOUS_TABLE, commit_ts=9, query="RENAME TABLE `u` TO `d`.`x`", needs_override=True
+    )
+    state = replace(STATE, applied_tso=5, stop=stop)
+    ddls = (ddl(7, MOVED, "u", "e"), ddl(9, "RENAME TABLE `u` TO `d`.`x`", "x"))
+    now = planning_input(known=KNOWN, ddls=ddls)
+    (table, *_) = plan_tables(replace(now, before=replace(now.before, tables={NAME: state}))).tables
+    assert (table.name, table.stop) == (E_U, stop)
+
+
 def test_a_table_that_was_dropped_is_none_of_them() -> None:
     now = planned(ddl(12, OTHER, "t", "e"), ddl(13, "DROP TABLE e.t", "t", "e"), ddl(16, MOVED, "u", "e"))
     assert names(now) == [E_U]

@@ -203,6 +203,14 @@ def test_an_ignored_ddl_does_not_keep_rows_that_do_not_fit() -> None:
     assert "lacks: w" in block_reason(made)
 
 
+def test_an_ignored_ddl_of_a_table_in_quarantine_hides_none_that_was_done() -> None:
+    """It would be done again after the replay."""
+    done = ddl(12, "ALTER TABLE t RENAME COLUMN v TO w")
+    ddls = (done, ddl(15, UNFOLLOWED))
+    made = plan(planning_input(known=KNOWN, state=STATE, ddls=ddls, quarantined=quarantined(12), config=IGNORE))
+    assert (made.through, made.ddls) == (12, (done.query,))
+
+
 def test_a_ddl_that_can_be_followed_is_not_ignored() -> None:
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t DROP COLUMN v"),), config=IGNORE)
     assert steps(plan(now)) == [("M", 17), ("A", 17), ("M", 20)]

@@ -33,6 +33,8 @@ class TableOutcome:
     """commit_ts of the DDL that dropped it; None if it exists."""
     live: str = ""
     """The name of its live table until the window is published."""
+    created: bool = False
+    """True if this run made its live table."""
 
 
 def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]:
@@ -91,6 +93,7 @@ def _outcome(table: TableExecution) -> TableOutcome:
         merged=any(map(merges_rows, plan.steps)),
         dropped_at=plan.dropped_at,
         live=table.name,
+        created=table.created,
     )
 
 

@@ -6,6 +6,8 @@ never by the keys of the source: without a range a change of one row reads the w
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.own_columns import KEY
@@ -29,24 +31,43 @@ _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 """Types whose texts in a key Spark casts to the stored values exactly, or not at all."""
 
 
-def key_range_sql(lake: Lake, name: str, rows: MergeRows, changes: str) -> str:
-    """Returns SQL to add to the condition of a MERGE of ``changes`` into the live table ``t``; empty where no range is
-    known, or where it would not pay. The changes have their keys in ``_ticdc_key``."""
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """SQL to add to conditions of a MERGE into the live table ``t``; empty without a range."""
+
+    of_stored: str = ""
+    """To that of its ON."""
+    of_changes: str = ""
+    """To that of its INSERT: a change ``s`` that silver got since the range was found may be of a stored row outside.
+    The next run reads it again, as it came late or was replayed."""
+
+
+def key_range(lake: Lake, name: str, rows: MergeRows, changes: str) -> KeyRange:
+    """Returns the range of the keys of ``changes``; none where it is not known, or would not pay. The changes have
+    their keys in ``_ticdc_key``."""
     column = _leading(rows.table)
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
     if column is None or not _has_few_changes(rows) or rows.eventual or _files(lake, name) < FEWEST_FILES:
-        return ""
+        return KeyRange()
     spark_type = typed_column(column).spark_type
     position = rows.table.key_text_columns.index(rows.table.key[0])
-    value = f"try_cast(get_json_object({KEY}, '$[{position}]') AS {spark_type})"
+    value = _value_sql(KEY, position, spark_type)
     bounds = f"CAST(min({value}) AS STRING) AS low, CAST(max({value}) AS STRING) AS high"
     found = lake.spark.sql(f"SELECT {bounds}, count_if({value} IS NULL) AS other FROM ({changes})").collect()[0]
     if found["low"] is None or found["other"]:
-        return ""
+        return KeyRange()
     stored = f"t.{quoted(column.name)}"
     low, high = (f"CAST('{found[bound]}' AS {spark_type})" for bound in ("low", "high"))
-    # A zero date is NULL in its column.
-    return f"AND ({stored} BETWEEN {low} AND {high}" + (f" OR {stored} IS NULL)" if _has_zero(column) else ")")
+    within = f"BETWEEN {low} AND {high}"
+    return KeyRange(
+        # A zero date is NULL in its column.
+        of_stored=f"AND ({stored} {within}" + (f" OR {stored} IS NULL)" if _has_zero(column) else ")"),
+        of_changes=f"AND {_value_sql(f's.{KEY}', position, spark_type)} {within}",
+    )
+
+
+def _value_sql(key: str, position: int, spark_type: str) -> str:
+    return f"try_cast(get_json_object({key}, '$[{position}]') AS {spark_type})"
 
 
 def remember_new(lake: Lake, name: str, rows: MergeRows) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame
 
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.key_range import key_range_sql
+from ticdc_lakehouse.gold.key_range import key_range
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.step_changes import YIELDS, StepChanges
 from ticdc_lakehouse.gold.step_files import files_shown
@@ -30,13 +30,14 @@ def merge(lake: Lake, name: str, changes: StepChanges) -> None:
         is_row = f"(s.{DELETED} OR NOT t.{DELETED})"
         newer += f" AND NOT (s.{COMMIT_TS} = t.{COMMIT_TS} AND s.{YIELDS} AND {is_row})"
     with files_shown(lake, rows):
+        keys = key_range(lake, name, rows, changes.keys_sql())
         lake.spark.sql(f"""
         MERGE INTO {lake.table(Layer.LIVE, name)} t
         USING ({changes.latest_typed_sql()}) s
-        ON t.{KEY} = s.{KEY} {key_range_sql(lake, name, rows, changes.keys_sql())}
+        ON t.{KEY} = s.{KEY} {keys.of_stored}
         {deletes}
         WHEN MATCHED AND {newer} THEN UPDATE SET {assignments}
-        WHEN NOT MATCHED {inserted} THEN
+        WHEN NOT MATCHED {inserted} {keys.of_changes} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
 
 

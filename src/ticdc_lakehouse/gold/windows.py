@@ -24,7 +24,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.commit_sessions import threads
 from ticdc_lakehouse.gold import state_tables
 from ticdc_lakehouse.gold.apply_plan import TableOutcome, apply_plans
-from ticdc_lakehouse.gold.live_commits import Commits
+from ticdc_lakehouse.gold.live_commits import Commits, own_version
 from ticdc_lakehouse.gold.live_table import live_names
 from ticdc_lakehouse.gold.publication import publish
 from ticdc_lakehouse.gold.run import GoldRun
@@ -128,6 +128,7 @@ def _apply_window(
     with closing(run.commits), generated_code(lake.spark, row_changes):
         outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
     _check_retention(lake, config, restart)
+    _check_created(run, outcomes)
     now = _publish_changes(lake, start, inputs, outcomes)
     applied = _summary(config, start, now, row_changes, sum(outcome.merged for outcome in outcomes))
     return applied, start.completeness.may_advance and now.tso > start.before.tso
@@ -151,6 +152,15 @@ def _check_retention(lake: Lake, config: GoldConfig, restart: Restart) -> None:
             f"feed {config.feed}: exported at {with_time(oldest)}, but meanwhile silver has deleted changes up to "
             f"{with_time(gone)} (silver.retention_days): export it again"
         )
+
+
+def _check_created(run: GoldRun, outcomes: Sequence[TableOutcome]) -> None:
+    """Raises ConfigError if another run made a table again that this run made, while this one was at work on others: on
+    Databricks no lock keeps it out."""
+    if run.lake.on_databricks:
+        for outcome in outcomes:
+            if outcome.created:
+                own_version(run.lake, outcome.live, -1, run.commits.run)
 
 
 def _publish_changes(

@@ -9,7 +9,7 @@ drops it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
@@ -45,8 +45,19 @@ def of_wrong_table(ddl: DdlEvent, name: TableName) -> StopReason:
 
 def is_ambiguous(builder: TablePlanBuilder) -> bool:
     """True if a table is blocked because a DDL may mean another, now or in the published state."""
+    return any(stop.kind is StopKind.AMBIGUOUS_TABLE for stop in _stops(builder))
+
+
+def is_ambiguous_at(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
+    """True if that DDL is this one or came before it: RENAMEs that gold followed before are read again and followed."""
+    stops = _stops(builder)
+    return any(stop.kind is StopKind.AMBIGUOUS_TABLE and (stop.commit_ts or 0) <= ddl.commit_ts for stop in stops)
+
+
+def _stops(builder: TablePlanBuilder) -> Iterator[StopReason]:
+    """Yields why a table is blocked, now and in the published state."""
     stops = (builder.stop, None if builder.state is None else builder.state.stop)
-    return any(stop is not None and stop.kind is StopKind.AMBIGUOUS_TABLE for stop in stops)
+    yield from (stop for stop in stops if stop is not None)
 
 
 def is_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) -> bool:
@@ -112,8 +123,10 @@ def skip(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
     SET apply to the rows that follow. A DDL without which those rows could not be read is not passed over, but blocks
     the table."""
     definition = builder.definition
-    if definition is None or builder.stop is not None:
+    if definition is None:
         builder.record_ddl(ddl)
+        return
+    if builder.stop is not None:  # read again and skipped once the table continues; until then others are the last done
         return
     table = definition.table
     altered = [s for s in ddl.statements if isinstance(s, AlterTable)]

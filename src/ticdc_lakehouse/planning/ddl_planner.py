@@ -12,7 +12,7 @@ from ticdc_lakehouse.planning.blocking import (
     block_unless_ignored,
     block_unless_skipped,
     ignores_unsupported_ddls,
-    is_ambiguous,
+    is_ambiguous_at,
     is_skipped,
     leave_former_rows,
     skip,
@@ -386,7 +386,7 @@ def _candidates(tables: WindowTables, ddl: DdlEvent, unqualified: TableName, oth
 
 def _is_any_ambiguous(tables: WindowTables, ddl: DdlEvent, names: Sequence[TableName]) -> bool:
     """True if one of the tables is blocked because an earlier DDL may mean another: its name since is uncertain."""
-    return any(map(is_ambiguous, tables.affected(ddl, names)))
+    return any(is_ambiguous_at(builder, ddl) for builder in tables.affected(ddl, names))
 
 
 def _block_ambiguous(
@@ -397,7 +397,7 @@ def _block_ambiguous(
     stop = ambiguous(ddl, unqualified)
     tables.block_named(ddl, [*candidates, other], stop)
     for builder in tables.affected(ddl, candidates):
-        if builder.stop is not None and not is_ambiguous(builder):
+        if builder.stop is not None and builder.stop.kind is not StopKind.AMBIGUOUS_TABLE:
             builder.stop = stop
 
 
