@@ -39,7 +39,7 @@ class KeyRange:
     """To that of its ON."""
     of_changes: str = ""
     """To that of its INSERT: a change ``s`` that silver got since the range was found may be of a stored row outside.
-    The next run reads it again, as it came late or was replayed."""
+    The next run reads such changes again: they are late rows, or were replayed."""
 
 
 def key_range(lake: Lake, name: str, rows: MergeRows, changes: str) -> KeyRange:
