@@ -206,11 +206,11 @@ class ExportLoader:
         tso, what = self.export.tso, f"{self.export.folder}: table {name}"
         newest = before.definition_of(name)
         named_at = max(since.renamed.get(name, 0), since.replaced_at(name), 0 if newest is None else newest.named_at)
+        if newest is None and not _awaits_export(before, since, name, tso) and names.ids_named(name):
+            raise ConfigError(f"{what} was renamed or dropped since, or another table had its name: {_AGAIN}")
         if named_at > tso:
             at = with_time(named_at)
             raise ConfigError(f"{what} was created, renamed or truncated later, at {at}: {_AGAIN}")
-        if newest is None and not _awaits_export(before, since, name, tso) and names.ids_named(name):
-            raise ConfigError(f"{what} was renamed or dropped since, or another table had its name: {_AGAIN}")
         table = _with_enum_representation(self.export.tables[name].definition, newest)
         for column in table.columns:
             if fold(column.name) in map(fold, table.key) and column.type.elements and column.by is None:
