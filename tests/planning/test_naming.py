@@ -122,6 +122,14 @@ def test_a_reserved_id_is_taken_also_once_the_names_are_read() -> None:
     assert replace(without, taken=TakenNames()).new_stable_id(T, 9) == "f_d_t__data_9"
 
 
+def test_a_name_that_a_table_of_an_export_gets_in_this_window_is_taken() -> None:
+    orders, eu_orders = TableName("shop_eu", "orders"), TableName("shop", "eu_orders")
+    without = Naming(feed="f", loaded={"f_shop_eu_orders": orders})
+    names = replace(without, taken=TakenNames())
+    assert names.lake_name(orders) == "f_shop_eu_orders"
+    assert names.lake_name(eu_orders).startswith("f_shop_eu_orders_")
+
+
 def test_a_template_gives_the_names() -> None:
     names = Naming(feed="f", taken=TakenNames(), template="{database}_{table}")
     assert names.lake_name(T) == "d_t"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 
 from pyspark.sql import functions as F
 
@@ -13,19 +13,22 @@ from ticdc_lakehouse.gold.live_table import FEED
 from ticdc_lakehouse.gold.state_tables import WINDOWS, check_format, definitions_sql, values_of
 from ticdc_lakehouse.planning.naming import OWN, NameInUse, Naming, TakenNames, schema_part, templated_part
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.policy import NAME_TEMPLATE, Views
 from ticdc_lakehouse.schema.names import TableName
 
 
-def naming(config: GoldConfig, taken: TakenNames | None, reserved: Iterable[str] = ()) -> Naming:
-    """Returns the `Naming` of new tables of a feed; ``reserved`` are stable ids that no published table has yet."""
+def naming(config: GoldConfig, taken: TakenNames | None, loaded: Mapping[str, Definition] | None = None) -> Naming:
+    """Returns the `Naming` of new tables of a feed; ``loaded`` has the definitions of tables from an export, which are
+    not published yet, by their stable ids."""
+    definitions = loaded or {}
     return Naming(
         feed=config.feed,
         taken=taken,
         template=config.name_template,
         schema_template=config.schema_template,
-        reserved=frozenset(reserved),
+        reserved=frozenset(definitions),
+        loaded={each.lake_name: each.table.name for each in definitions.values()},
     )
 
 

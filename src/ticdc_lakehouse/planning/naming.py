@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -68,6 +68,8 @@ class Naming:
     """The part of the layers' schemas that contains them: text with {feed} and {database}; may be empty."""
     reserved: frozenset[str] = frozenset()
     """Stable ids that are used, though no table was published with them yet."""
+    loaded: Mapping[str, TableName] = field(default_factory=dict)
+    """The names of the lake that tables of an export get with this window."""
     _tables_by_lake_name: dict[str, dict[str, TableName]] = field(init=False, default_factory=dict)
     """The tables that use or used each name of the lake: feed, and name in TiDB."""
     _ids_by_name: dict[TableName, set[tuple[int, str]]] = field(init=False, default_factory=dict)
@@ -84,6 +86,8 @@ class Naming:
             if name.feed == self.feed:
                 self._ids_by_name.setdefault(name.table, set()).add((name.named_at, name.stable_id))
                 self._names_by_id.setdefault(name.stable_id, []).append((name.named_at, name.table))
+        for lake_name, table in self.loaded.items():
+            self._tables_by_lake_name.setdefault(lake_name, {})[self.feed] = table
 
     def lake_name(self, table: TableName) -> str:
         """Returns the name of the table's live table and views, by the feed's template. If another table uses or used
