@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import live_table, maintenance, state, table_execution, views
 from ticdc_lakehouse.gold.live_commits import UPKEEP, version_of
-from ticdc_lakehouse.gold.live_table import has_published_names, live_names
+from ticdc_lakehouse.gold.live_table import has_published_names, live_name, live_names
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.time_travel import as_of
@@ -271,6 +272,35 @@ def test_views_are_pinned_to_what_maintenance_wrote(
     view = lake.table(Layer.GOLD, after.lake_name)
     assert f"VERSION AS OF {after.version}" in spark.sql(f"SHOW CREATE TABLE {view}").collect()[0][0]
     assert {row["id"]: row["v"] for row in spark.table(view).collect()} == {1: "a", 2: "b"}
+
+
+def test_maintenance_leaves_former_tables_as_they_are(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A staging table that is truncated every hour leaves 720 of them in a month."""
+    config = GoldConfig(feed="former", time_zone="UTC")
+    tables = tables_from_sql("CREATE TABLE shop.a (id BIGINT PRIMARY KEY); CREATE TABLE shop.b (id BIGINT PRIMARY KEY);")
+    lake = published_lake(spark, tmp_path, config, {table: [("1",)] for table in tables}, at(1))
+    before = published(lake, "former")
+    former = before.tables["shop", "b"]
+    name = live_name({}, former.stable_id)
+    left = {key: table for key, table in before.tables.items() if table != former}
+    state.commit_window(lake, "former", before, replace(before, tables=left), (), 0)
+    compacted, asked, exists = list[str](), list[tuple[Layer, str]](), Lake.exists
+
+    def ask(lake: Lake, layer: Layer, name: str) -> bool:
+        asked.append((layer, name))
+        return exists(lake, layer, name)
+
+    monkeypatch.setattr(maintenance, "_compact_shared", lambda *_: None)
+    monkeypatch.setattr(maintenance, "_compact", lambda _, name, *others: compacted.append(name))
+    maintain(lake, config)
+    assert (compacted, version_of(lake, name)) == ([left["shop", "a"].lake_name], former.version)
+    maintain(lake, replace(config, retention_days=60))
+    assert lake.property(Layer.LIVE, name, "delta.deletedFileRetentionDuration") == "interval 68 days"
+    monkeypatch.setattr(Lake, "exists", ask)
+    assert maintain(lake, config, now=datetime.now(UTC) + timedelta(days=100)).dropped == (name,)
+    assert (Layer.LIVE, name) not in asked, "all that a feed ever had are looked for in one list"
 
 
 @pytest.mark.long
