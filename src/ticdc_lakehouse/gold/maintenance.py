@@ -1,4 +1,4 @@
-"""Maintenance of a feed's gold: deletes what can no longer be read, and compacts the rest.
+"""Maintenance of a feed's gold: deletes what can no longer be read, and compacts the tables that exist.
 
 OPTIMIZE, ours or the platform's, rewrites files, and VACUUM would eventually delete those that a view is pinned to. So
 maintenance publishes the newest version that has the same rows, and pins the views to it. On Databricks gold may run
@@ -11,7 +11,7 @@ were dropped, truncated or altered since. `time_travel.as_of` refuses what is ol
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -44,6 +44,7 @@ from ticdc_lakehouse.gold.state_tables import (
     rows_of,
     values_of,
 )
+from ticdc_lakehouse.planning.naming import schema_part
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.recovery import still_recoverable
@@ -68,7 +69,7 @@ class Maintained:
     since: datetime
     """States that another one replaced before this are gone."""
     compacted: int
-    """Delta tables that were compacted and vacuumed."""
+    """Delta tables that were compacted and vacuumed: those of existing tables."""
     dropped: tuple[str, ...]
     """Delta tables that no readable state has any more."""
     put_off: tuple[str, ...] = ()
@@ -91,12 +92,12 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     first = _first_shown(lake, feed, since)
     known = published_ids(lake, feed)  # first: what gold publishes meanwhile is none of it
     needed = _needed(lake, feed, first, days)
-    unneeded = sorted(known - needed)
+    unneeded = known - needed
     # Else, after a run that died before it renamed, one table would be put back to a version of another.
     before = views.restore_names(lake, config)
     names = live_names(before.tables.values())
     given = {state.stable_id: config.table_properties(*name) for name, state in before.tables.items()}
-    unreadable = [name for each in unneeded if lake.exists(Layer.LIVE, name := live_name(names, each))]
+    unreadable = _existing(lake, [live_name(names, each) for each in unneeded])
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
     commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
     with closing(commits):
@@ -107,13 +108,24 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     lake.remove_abandoned(Layer.LIVE)
     compacted = 0
     for each in sorted(needed):
-        if lake.exists(Layer.LIVE, name := live_name(names, each)):
-            _compact(lake, name, given.get(each, {}), days)
+        if not lake.exists(Layer.LIVE, name := live_name(names, each)):
+            continue
+        if each in names:
+            _compact(lake, name, given[each], days)
             compacted += 1
+        else:
+            _keep(lake, name, days)
     _pin(lake, config, commits.run)
     forget_states(lake, feed, first)
     _compact_shared(lake, feed)
     return Maintained(feed=feed, since=since, compacted=compacted, dropped=tuple(unreadable))
+
+
+def _existing(lake: Lake, names: Iterable[str]) -> list[str]:
+    """Returns those of the names that live tables have: few of all that were ever dropped."""
+    asked = sorted(names)
+    there = {name for part in {schema_part(each) for each in asked} for name in lake.tables(Layer.LIVE, part)}
+    return [name for name in asked if name in there]
 
 
 def _restore(commits: Commits, state: TableState) -> None:
@@ -140,6 +152,14 @@ def _compact(lake: Lake, name: str, properties: Mapping[str, str], days: int) ->
     lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({given})")
     lake.spark.sql(f"OPTIMIZE {table}")
     lake.spark.sql(f"VACUUM {table} RETAIN {kept_days(days) * 24} HOURS")
+
+
+def _keep(lake: Lake, name: str, days: int) -> None:
+    """Lets Delta keep the versions of a former live table, to which nothing writes any more, as long as the feed file
+    says now. Files that only unreadable versions have go with the table: it is dropped within the retention time."""
+    given = retention_properties(days)
+    if any(lake.property(Layer.LIVE, name, key) != value for key, value in given.items()):
+        lake.spark.sql(f"ALTER TABLE {lake.table(Layer.LIVE, name)} SET TBLPROPERTIES ({properties_sql(given)})")
 
 
 def _compact_shared(lake: Lake, feed: str) -> None:
