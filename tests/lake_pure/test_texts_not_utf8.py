@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from threading import Thread
 
 import pytest
@@ -37,15 +37,19 @@ def _serve(server: socket.socket, text: bytes) -> None:
             client, _ = server.accept()
         except OSError:  # the test has ended
             return
-        with client:
-            _send(client, 0, _GREETING)
-            client.recv(1000)
-            _send(client, 2, _OK)
-            while query := client.recv(1000):
-                value = b"1" if query.endswith(b"SELECT 1") else text
-                answer = [b"\1", _COLUMN, _EOF, bytes([len(value)]) + value, _EOF]
-                for number, packet in enumerate(answer if b"SELECT" in query else [_OK], start=1):
-                    _send(client, number, packet)
+        with client, suppress(ConnectionError):  # the reader closes it in the middle of an answer
+            _answer(client, text)
+
+
+def _answer(client: socket.socket, text: bytes) -> None:
+    _send(client, 0, _GREETING)
+    client.recv(1000)
+    _send(client, 2, _OK)
+    while query := client.recv(1000):
+        value = b"1" if query.endswith(b"SELECT 1") else text
+        answer = [b"\1", _COLUMN, _EOF, bytes([len(value)]) + value, _EOF]
+        for number, packet in enumerate(answer if b"SELECT" in query else [_OK], start=1):
+            _send(client, number, packet)
 
 
 def _send(client: socket.socket, number: int, packet: bytes) -> None:
