@@ -81,13 +81,21 @@ def test_a_table_that_was_published_meanwhile_is_not_made_anew(
     assert feed.rows("a") == {1: ("first",), 2: ("second",)}
 
 
+@pytest.mark.parametrize("at_work", [False, True])
 def test_a_new_table_that_another_run_made_anew_is_not_published(
-    feed: Changefeed, monkeypatch: pytest.MonkeyPatch
+    feed: Changefeed, monkeypatch: pytest.MonkeyPatch, at_work: bool
 ) -> None:
+    """As soon as this run had made it, or later, while this run was at work on other tables."""
     create, gold_run = table_execution.create_live_table, windows._gold_run
+    made: list[Callable[[], None]] = []
 
     def create_and_lose(lake: Lake, name: str, *others: Any, **named: Any) -> None:
         create(lake, name, *others, **named)
+        made.append(lambda: lose(lake, name, *others, **named | {"rows": None}))
+        if not at_work:
+            made.pop()()
+
+    def lose(lake: Lake, name: str, *others: Any, **named: Any) -> None:
         feed.lake.drop(Layer.LIVE, name)
         lake.spark.conf.set(USER_METADATA, '{"run": "another"}')
         create(lake, name, *others, **named)
@@ -98,36 +106,7 @@ def test_a_new_table_that_another_run_made_anew_is_not_published(
     with monkeypatch.context() as patch:
         patch.setattr(table_execution, "create_live_table", create_and_lose)
         patch.setattr(windows, "_gold_run", run_without_lock)
-        with pytest.raises(ConfigError, match="another run wrote version 0 "):
-            feed.apply()
-    assert feed.state.number == 0
-    feed.apply()
-    assert feed.rows("a") == {1: ("first",)}
-
-
-def test_a_new_table_that_another_run_made_anew_before_the_publication_is_not_published(
-    feed: Changefeed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After this run had ended with it, and was at work on other tables."""
-    create, gold_run, made = table_execution.create_live_table, windows._gold_run, []
-
-    def note(lake: Lake, name: str, *others: Any, **named: Any) -> None:
-        create(lake, name, *others, **named)
-        made.append((lake, name, others, {**named, "rows": None}))
-
-    def another_makes_it(*_: Any) -> None:
-        ((lake, name, others, named),) = made
-        feed.lake.drop(Layer.LIVE, name)
-        lake.spark.conf.set(USER_METADATA, '{"run": "another"}')
-        create(lake, name, *others, **named)
-
-    def run_without_lock(*arguments: Any, **named: Any) -> GoldRun:
-        return replace(gold_run(*arguments, **named), lake=as_on_databricks(feed.lake))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(table_execution, "create_live_table", note)
-        patch.setattr(windows, "_gold_run", run_without_lock)
-        patch.setattr(windows, "_check_retention", another_makes_it)
+        patch.setattr(windows, "_check_retention", lambda *_: [each() for each in made])
         with pytest.raises(ConfigError, match="another run wrote version 0 "):
             feed.apply()
     assert feed.state.number == 0

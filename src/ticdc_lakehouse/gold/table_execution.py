@@ -180,8 +180,6 @@ class TableExecution:
         is its newest one."""
         self._create_if_missing()
         self._read_version()
-        if self.created and self.run.lake.on_databricks:  # no lock kept another run from making it again
-            own_version(self.run.lake, self.name, -1, self.run.commits.run)
         return self.plan if self.incomplete is None else _done_part(self.plan, self.done, self.incomplete)
 
     def _merge_rows(self, rows: MergeRows) -> IncompleteStep | None:

@@ -155,12 +155,11 @@ def _check_retention(lake: Lake, config: GoldConfig, restart: Restart) -> None:
 
 
 def _check_created(run: GoldRun, outcomes: Sequence[TableOutcome]) -> None:
-    """Raises ConfigError if another run made a table again that this run made, while this one was at work on others: on
-    Databricks no lock keeps it out."""
-    if run.lake.on_databricks:
-        for outcome in outcomes:
-            if outcome.created:
-                own_version(run.lake, outcome.live, -1, run.commits.run)
+    """Raises ConfigError if another run made a table again that this run made: on Databricks no lock keeps it out. Just
+    before the publication: it may have done so while this run was at work on other tables."""
+    created = [outcome.live for outcome in outcomes if outcome.created and run.lake.on_databricks]
+    with ThreadPoolExecutor(_TABLES_AT_ONCE) as pool:
+        list(pool.map(lambda name: own_version(run.lake, name, -1, run.commits.run), created))
 
 
 def _publish_changes(
