@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_codec.mysql_type import Family, family_of, is_known, parse_type, quoted_element, same_type
+from ticdc_codec.mysql_type import (
+    Family,
+    family_of,
+    is_known,
+    parse_type,
+    quoted_element,
+    same_type,
+    whole_digits,
+    whole_range,
+)
 
 F = Family
 
@@ -88,3 +97,26 @@ def test_types_of_tidb_are_known_and_others_are_not(text: str, known: bool) -> N
 )  # fmt: skip
 def test_two_texts_may_mean_one_type(one: str, other: str, same: bool) -> None:
     assert same_type(parse_type(one), parse_type(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("boolean", -128, 127),
+        ("smallint unsigned", 0, 65535),
+        ("integer", -(2**31), 2**31 - 1),
+        ("bigint(20) unsigned", 0, 2**64 - 1),
+        ("bit(4)", 0, 15),
+        ("bit", 0, 2**64 - 1),
+    ],
+)
+def test_whole_numbers_have_a_range(text: str, low: int, high: int) -> None:
+    assert whole_range(parse_type(text)) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("text", "digits"), [("decimal(5,2)", 3), ("decimal(5)", 5), ("decimal", 400), ("float(4,1)", 3), ("float", 400)]
+)
+def test_a_type_of_unknown_size_holds_any_number(text: str, digits: int) -> None:
+    """Messages call a DECIMAL(20,2) ``decimal``."""
+    assert whole_digits(parse_type(text)) == digits

@@ -61,6 +61,7 @@ _OTHER_NAMES = {
 }
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _USUAL_SIZES = {"decimal": (10, 0), "bit": (1,), "char": (1,), "binary": (1,)}
+_MORE_DIGITS = 400
 _FLOAT_BITS = 24
 """Most bits that FLOAT(bits) may ask for and be a FLOAT."""
 
@@ -140,6 +141,13 @@ def whole_range(kind: MysqlType) -> tuple[int, int]:
         return 0, (1 << (kind.digits or 64)) - 1
     count = 1 << _INTEGER_BITS[_OTHER_NAMES.get(kind.name, kind.name)]
     return (0, count - 1) if kind.unsigned else (-count // 2, count // 2 - 1)
+
+
+def whole_digits(kind: MysqlType) -> int:
+    """Returns the most digits before the point of a DECIMAL, FLOAT(M,D) or DOUBLE(M,D); of other types, and where the
+    text has no size, more than any number has."""
+    sizes = {Family.DECIMAL: (1, 2), Family.FLOAT: (2,), Family.DOUBLE: (2,)}.get(kind.family, ())
+    return kind.digits - kind.scale if len(kind.size) in sizes else _MORE_DIGITS
 
 
 def sized(kind: MysqlType) -> MysqlType:

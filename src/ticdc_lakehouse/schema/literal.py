@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, InvalidOpe
 import numpy as np
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
-from ticdc_codec.mysql_type import Family, MysqlType, whole_range
+from ticdc_codec.mysql_type import Family, MysqlType, whole_digits, whole_range
 from ticdc_lakehouse.schema.tokens import Tokens
 
 Literal = str | bytes | int | Decimal | float | None
@@ -17,8 +17,6 @@ Literal = str | bytes | int | Decimal | float | None
 
 _WORDS: dict[str, int | None] = {"NULL": None, "TRUE": 1, "FALSE": 0}
 _MAX_FLOAT = Decimal("3.4028234e38")
-_USUAL_DIGITS = 10
-"""Of a DECIMAL without size."""
 _MOST_DIGITS = 307
 """Digits before the point of a number that is written out."""
 _EXACT = Context(prec=_MOST_DIGITS + 31)
@@ -165,15 +163,15 @@ def _whole(number: int, kind: MysqlType) -> str:
     return str(number)
 
 
-def _check_size(number: Decimal, digits: int, kind: MysqlType) -> None:
+def _check_size(number: Decimal, kind: MysqlType) -> None:
     """Raises ValueError for a number with more digits before the point, and for a negative one that is UNSIGNED."""
-    if number.copy_abs() >= Decimal(10) ** digits or (kind.unsigned and number < 0):
+    if number.copy_abs() >= Decimal(10) ** whole_digits(kind) or (kind.unsigned and number < 0):
         raise ValueError(number)
 
 
 def _decimal(number: Decimal, kind: MysqlType) -> str:
     rounded = _rounded(number, kind.scale)
-    _check_size(rounded, (kind.digits or _USUAL_DIGITS) - kind.scale, kind)
+    _check_size(rounded, kind)
     return f"{abs(rounded) if rounded == 0 else rounded:f}"
 
 
@@ -187,7 +185,7 @@ def _rounded(number: Decimal, scale: int) -> Decimal:
 def _float(number: Decimal, kind: MysqlType) -> str:
     if len(kind.size) > 1 and _rounded(number, kind.size[1]) != number:  # TiDB rounds what binary makes of it
         raise ValueError(number)
-    _check_size(number, kind.size[0] - kind.size[1] if len(kind.size) > 1 else _MOST_DIGITS + 1, kind)
+    _check_size(number, kind)
     if kind.family is Family.FLOAT and abs(number) > _MAX_FLOAT:
         raise ValueError(number)
     value = np.float32(float(number)) if kind.family is Family.FLOAT else np.float64(float(number))

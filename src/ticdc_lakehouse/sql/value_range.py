@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticdc_codec.mysql_type import Family, MysqlType, whole_range
+from ticdc_codec.mysql_type import Family, MysqlType, whole_digits, whole_range
 
 REAL = (Family.FLOAT, Family.DOUBLE)
 CHARACTERS = ("char", "varchar")
@@ -43,15 +43,9 @@ def _is_number_sql(before: MysqlType, after: MysqlType, number: str) -> str:
     """Returns the condition that a number fits: FLOAT(M,D) and DOUBLE(M,D) have M - D digits before the point, UNSIGNED
     nothing below 0."""
     conditions = [f"{number} >= 0"] if after.unsigned and not before.unsigned else []
-    if after.family in REAL and len(after.size) == 2 and _whole_digits(before) > _whole_digits(after):
-        conditions.append(f"abs({number}) < 1e{_whole_digits(after)}")
+    if after.family in REAL and len(after.size) == 2 and whole_digits(before) > whole_digits(after):
+        conditions.append(f"abs({number}) < 1e{whole_digits(after)}")
     return " AND ".join(conditions) or "true"
-
-
-def _whole_digits(kind: MysqlType) -> int:
-    """Returns the most digits before the point."""
-    is_limited = len(kind.size) == 2 and kind.family in (*REAL, Family.DECIMAL)
-    return kind.size[0] - kind.size[1] if is_limited else 400
 
 
 def _has_room(before: MysqlType, after: MysqlType) -> bool:
