@@ -6,8 +6,10 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from threading import Thread
+from typing import Any
 
 import pytest
+from pymysql.connections import Connection
 
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.tidb.session import Address, SnapshotReader
@@ -58,8 +60,14 @@ def _send(client: socket.socket, number: int, packet: bytes) -> None:
 
 def test_a_text_that_is_not_utf_8_is_an_error_of_its_query_alone() -> None:
     """It blocks its table, or fails the comparison of it, and no other."""
-    with tidb(b"caf\xe9") as address, closing(SnapshotReader(connect=address.connect)) as source:
+    opened: list[Connection[Any]] = []
+
+    def connect() -> Connection[Any]:
+        opened.append(address.connect())
+        return opened[-1]
+
+    with tidb(b"caf\xe9") as address, closing(SnapshotReader(connect=connect)) as source:
         with pytest.raises(ApplyError, match=r"TiDB: a text that is not UTF-8, b'caf\\xe9': SELECT `v` FROM `d`\.`t`"):
             source.query("SELECT `v` FROM `d`.`t`")
-        assert source._idle == [], "that connection is closed"
+        assert (source._idle, [each.open for each in opened]) == ([], [False])
         assert source.query("SELECT 1") == [("1",)]

@@ -252,6 +252,24 @@ def test_a_rename_before_the_one_that_may_mean_another_table_is_followed_again()
     assert (table.name, table.stop) == (E_U, stop)
 
 
+def test_a_table_that_is_blocked_again_before_an_ambiguous_rename_does_not_forget_that_it_may_be_meant() -> None:
+    """It is resumed, as a late row or its own DDL blocked it, and read again; the other table may be gone by then."""
+    unread, moved = ddl(12, "ALTER TABLE t SOME NEW THING"), ddl(16, "RENAME TABLE `t` TO `d`.`u`", "u")
+    now = planned(ddl(11, OTHER, "t", "e"), unread, moved)
+    state = TableState(
+        lake_name="f_d_t",
+        stable_id=DATA,
+        version=1,
+        applied_tso=10,
+        stop=StopReason(kind=StopKind.AMBIGUOUS_TABLE, commit_ts=16, query=moved.query),
+    )
+    again = replace(now, before=replace(now.before, tables={NAME: state}))
+    for each in (now, again):
+        stop = plan(each, NAME).stop
+        assert stop is not None
+        assert (stop.kind, stop.commit_ts) == (StopKind.AMBIGUOUS_TABLE, 16)
+
+
 def test_a_table_that_was_dropped_is_none_of_them() -> None:
     now = planned(ddl(12, OTHER, "t", "e"), ddl(13, "DROP TABLE e.t", "t", "e"), ddl(16, MOVED, "u", "e"))
     assert names(now) == [E_U]
