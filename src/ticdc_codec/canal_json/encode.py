@@ -119,10 +119,6 @@ def _watermark(watermark: int) -> dict[str, Any]:
     return members | {"_tidb": {"watermarkTs": watermark}}
 
 
-# orjson allocates more than it fills and gives it back, which costs 4 us for each message that is not freed at once.
-_ENCODE = msgspec.json.Encoder().encode
-
-
 @dataclass(frozen=True, slots=True)
 class RowTemplate:
     """The message of a row with gaps for what differs, for changes of one operation and rows with the same columns."""

@@ -105,7 +105,6 @@ def read_key(text: bytes) -> Key:
     return key
 
 
-_SIZE = len(VERSION)
 
 
 def byte_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:
