@@ -47,7 +47,7 @@ class Kind(StrEnum):
 
 
 class Op(StrEnum):
-    """What a change does to a row, as the message says."""
+    """What a change does to a row, as the message says. Canal-JSON and Simple write the members' names."""
 
     INSERT = "insert"
     UPDATE = "update"

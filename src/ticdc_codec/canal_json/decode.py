@@ -26,7 +26,6 @@ from ticdc_codec.options import SinkOptions
 from ticdc_codec.row_builder import RowColumns
 from ticdc_codec.tso import MAX_TSO, milliseconds
 
-_OPS = {"INSERT": Op.INSERT, "UPDATE": Op.UPDATE, "DELETE": Op.DELETE}
 _WATERMARK = "TIDB_WATERMARK"
 _DDL_TYPES = frozenset({"CREATE", "RENAME", "CINDEX", "DINDEX", "ALTER", "ERASE", "TRUNCATE", "QUERY"})
 """All results of the writers' convertDdlEventType (wire.md 1.4.4)."""
@@ -144,7 +143,7 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         value = self.values[item]
         self.out.message = item
         envelope = read_envelope(value)
-        if envelope.type in _OPS and not envelope.is_ddl:
+        if envelope.type in Op.__members__ and not envelope.is_ddl:
             return self._single_row(item, value, envelope)
         if envelope.type == _WATERMARK and not envelope.is_ddl:
             self.out.resolved(_watermark(value, envelope))
@@ -162,7 +161,7 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         head = _prefixes([value])[0]
         return SingleRow(
             item=item,
-            group=_Group(table, _OPS[envelope.type], len(head)),
+            group=_Group(table, Op[envelope.type], len(head)),
             texts=RowTexts([_ENCODE(RowMembers(*(getattr(envelope, name) for name in RowMembers.__struct_fields__)))]),
             prefix=head if _is_head(head) else None,
             value=value,

@@ -105,8 +105,6 @@ def read_key(text: bytes) -> Key:
     return key
 
 
-
-
 def byte_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:
     """Returns the maps of a message's key and value."""
     compression = options.large_message_handle_compression

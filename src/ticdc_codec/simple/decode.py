@@ -26,7 +26,7 @@ from ticdc_codec.options import Corruption, EncodingFormat, SinkOptions
 from ticdc_codec.row_builder import RowColumns
 from ticdc_codec.simple.avro_rows import AvroMessages
 from ticdc_codec.simple.json_table import RowMembers, SimpleTableReader, check_row_names
-from ticdc_codec.simple.message import IMAGES, OPS, Envelope, add_control, read_envelope
+from ticdc_codec.simple.message import IMAGES, Envelope, add_control, read_envelope
 from ticdc_codec.simple.schema import LayoutReplacedError, Schemas, layout_with
 
 
@@ -246,7 +246,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
             raise envelope.fault(error.reason, error.detail) from None
         return SingleRow(
             item=item,
-            group=_Group(schema, table, OPS[envelope.type], table_id, pattern),
+            group=_Group(schema, table, Op[envelope.type], table_id, pattern),
             texts=_Texts([_after_head(envelope)], commits),
             prefix=None if pattern is None else _prefixes([value])[0],
             value=value,
@@ -304,7 +304,7 @@ def _same_columns(data: frozenset[str], old: frozenset[str]) -> frozenset[str]:
 
 def _check_members(envelope: Envelope) -> None:
     """Raises DecodeError unless a row has the members of its type and no others (wire.md 1.3.1)."""
-    expected = IMAGES[OPS[envelope.type]]
+    expected = IMAGES[Op[envelope.type]]
     found = (bytes(envelope.data) != b"", bytes(envelope.old) != b"")
     if found != expected:
         detail = f"expected data and old of an {envelope.type} to be there as {expected}, found {found}"

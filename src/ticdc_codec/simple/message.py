@@ -26,7 +26,6 @@ from ticdc_codec.simple.schema import Schemas, TableSchema, layout_of, with_defa
 VERSION = 1
 WATERMARK = "WATERMARK"
 BOOTSTRAP = "BOOTSTRAP"
-OPS = {"INSERT": Op.INSERT, "UPDATE": Op.UPDATE, "DELETE": Op.DELETE}
 IMAGES = {Op.INSERT: (True, False), Op.UPDATE: (True, True), Op.DELETE: (False, True)}
 """By operation, true if a row has ``data``, and true if it has ``old``."""
 DDL_TYPES = frozenset({"CREATE", "RENAME", "CINDEX", "DINDEX", "ERASE", "TRUNCATE", "ALTER", "QUERY"})
@@ -70,7 +69,7 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_de
     @property
     def is_row(self) -> bool:
         """True if it is a row change."""
-        return self.type in OPS
+        return self.type in Op.__members__
 
     def fault(self, reason: str, detail: str) -> DecodeError:
         """Returns the error that this message raises; it names the table if the message is one of a table's rows."""
