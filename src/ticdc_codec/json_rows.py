@@ -16,7 +16,7 @@ wrong with a message. So a message has the same events by itself and among other
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -129,6 +129,14 @@ class MessageRowSpec(RowSpec[int, Group, Texts]):
         self.values = values
         self.keys = keys
         self.out = out
+
+    def prefixes(self, items: Sequence[int]) -> Sequence[Hashable]:
+        """Returns the prefixes of the messages' values."""
+        return self.prefixes_of(map(self.values.__getitem__, items))
+
+    @abstractmethod
+    def prefixes_of(self, values: Iterable[bytes]) -> list[bytes]:
+        """Returns the prefix of each value as both writers write rows; any bytes of another message."""
 
     def refuse(self, item: int, error: DecodeError) -> None:
         """Adds the message's failure."""

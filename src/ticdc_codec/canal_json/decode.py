@@ -64,12 +64,6 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _HEAD = msgspec.json.Decoder(_Head)
 
 
-def _prefixes(values: Iterable[bytes]) -> list[bytes]:
-    """Returns the heads: what a message of either writer has before ``es``, without a bracket at its end; any bytes of
-    another message."""
-    return [value[: value.find(b',"es":')] for value in values]
-
-
 def _is_head(head: bytes) -> bool:
     """True if the members before ``es`` are those of a ``_Head``, each once: then rows may be read without them."""
     try:
@@ -99,9 +93,9 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         self._tables = TableReaders()
         super().__init__()
 
-    def prefixes(self, items: Sequence[int]) -> list[bytes]:
-        """Returns the heads."""
-        return _prefixes(map(self.values.__getitem__, items))
+    def prefixes_of(self, values: Iterable[bytes]) -> list[bytes]:
+        """Returns the heads: what a message has before ``es``, without a bracket at its end."""
+        return [value[: value.find(b',"es":')] for value in values]
 
     def cut(self, group: _Group, items: Sequence[int]) -> RowTexts:
         """Returns the members from ``es`` on."""
@@ -158,7 +152,7 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         if location is not None:
             value, envelope = self._stored(envelope, location)
         table = self._tables.reader(envelope)
-        head = _prefixes([value])[0]
+        head = self.prefixes_of([value])[0]
         return SingleRow(
             item=item,
             group=_Group(table, Op[envelope.type], len(head)),

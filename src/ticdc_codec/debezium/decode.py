@@ -79,11 +79,6 @@ _AFTER_OP = len('",')
 _BEFORE_IMAGES = ["source", "ts_ms", "transaction", "op"]
 
 
-def _prefixes(values: Iterable[bytes]) -> list[bytes]:
-    """Returns what identifies each row's table in both writers, ``source.db`` and ``table``; no more than a hint."""
-    return [value[(at := value.find(b',"db":')) : value.find(b',"server_id":', at)] for value in values]
-
-
 def pattern_of(value: bytes) -> PrefixPattern | None:
     """Returns the pattern of what either writer puts before the images of a row, for a value that has been read: all
     other members of its payload, each once (wire.md 1.5.1). None for other messages."""
@@ -124,9 +119,9 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
         self._tables = tables
         super().__init__()
 
-    def prefixes(self, items: Sequence[int]) -> list[bytes]:
-        """Returns database and table of each row."""
-        return _prefixes(map(self.values.__getitem__, items))
+    def prefixes_of(self, values: Iterable[bytes]) -> list[bytes]:
+        """Returns database and table: ``source.db`` and what follows it."""
+        return [value[(at := value.find(b',"db":')) : value.find(b',"server_id":', at)] for value in values]
 
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
         """Returns what is between the head and the schema; None if one of the schemas differs from the table's."""
@@ -185,7 +180,7 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
             item=item,
             group=_Group(table, pattern),
             texts=_Texts([_ENCODE(RowMembers(row.before, row.after))], [_OPS[row.op]], commits, [plain_key]),
-            prefix=None if pattern is None else _prefixes([value])[0],
+            prefix=None if pattern is None else self.prefixes_of([value])[0],
             value=plain,
             names_checked=True,
         )

@@ -112,15 +112,6 @@ class JsonMessages:
         return rows
 
 
-def _prefixes(values: Iterable[bytes]) -> list[bytes]:
-    """Returns the bytes that identify each row's table, type and schema version in both writers; no more than a
-    hint."""
-    return [
-        value[: (at := value.find(_COMMIT_TS))] + value[(begin := _version_begin(value, at)) : begin + _TSO_DIGITS]
-        for value in values
-    ]
-
-
 def _version_begin(value: bytes, commit_ts: int) -> int:
     """Returns where the schema's version begins, in a value with ``commitTs`` at this offset."""
     has_start_ts = value.startswith(_START_TS, commit_ts + _AFTER_COMMIT_TS)
@@ -184,9 +175,12 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
             return False
         return envelope.is_row
 
-    def prefixes(self, items: Sequence[int]) -> list[bytes]:
+    def prefixes_of(self, values: Iterable[bytes]) -> list[bytes]:
         """Returns all bytes before ``commitTs``, and the schema's version."""
-        return _prefixes(map(self.values.__getitem__, items))
+        return [
+            value[: (at := value.find(_COMMIT_TS))] + value[(begin := _version_begin(value, at)) : begin + _TSO_DIGITS]
+            for value in values
+        ]
 
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
         """Returns the members after the head; None if one has another head."""
@@ -248,7 +242,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
             item=item,
             group=_Group(schema, table, Op[envelope.type], table_id, pattern),
             texts=_Texts([_after_head(envelope)], commits),
-            prefix=None if pattern is None else _prefixes([value])[0],
+            prefix=None if pattern is None else self.prefixes_of([value])[0],
             value=value,
         )
 
