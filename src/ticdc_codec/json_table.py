@@ -129,15 +129,18 @@ def _image_renamed(image: dict[str, Raw], names: Mapping[str, str]) -> dict[str,
 class TextImages:
     """Images whose values are texts already, except those of some columns, which are converted in place."""
 
-    __slots__ = ("_conversions", "_types")
+    __slots__ = ("_conversions", "_key", "_types")
 
-    def __init__(self, types: ImageTypes, conversions: Iterable[Conversion | None]) -> None:
+    def __init__(self, types: ImageTypes, conversions: Iterable[Conversion | None], key: Iterable[int]) -> None:
+        """Takes the conversion of each column, and the positions of the handle key's columns, in the key's order."""
+        getters = types.getters()
         self._types = types
         self._conversions = [
             (field, get, *conversion)
-            for field, get, conversion in zip(types.fields, types.getters(), conversions, strict=True)
+            for field, get, conversion in zip(types.fields, getters, conversions, strict=True)
             if conversion is not None
         ]
+        self._key = [getters[at] for at in key]
 
     def lines(self, images: list[Image]) -> tuple[bytes, bytes]:
         """Returns the images as lines of JSON: with the wire's values, and with the texts of ``event``, to which they
@@ -154,6 +157,10 @@ class TextImages:
                     if value is not None and value is not UNSET:
                         setattr(image, field, text_of(value))
         return wire, self._types.lines(images) if is_changed else wire
+
+    def key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
+        """Returns the texts of each column of the handle key, in its order; no column if the table has no key."""
+        return [map(get, images) for get in self._key]
 
 
 def without_null(columns: Iterable[Iterable[Any]]) -> list[list[Any]]:

@@ -104,20 +104,20 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
 
     def columns(self, group: _Group, items: Sequence[int], texts: RowTexts, rows: list[RowMembers]) -> list[RowColumns]:
         """Returns one element: the rows of a group are of one operation."""
-        table, op = group.table, group.op
+        table, images, op = group.table, group.table.images, group.op
         table.check_same_layout(rows)
         data = [row.data[0] for row in rows]
         old = [row.old[0] for row in rows if row.old is not None]
-        wire, after = table.lines(data)
-        wire_old, before = table.lines(old)
+        wire, after = images.lines(data)
+        wire_old, before = images.lines(old)
         _check_old(op, wire_old, wire)
         commits = [row.tidb.commit_ts for row in rows if row.tidb is not None and row.tidb.commit_ts is not None]
         table.check_names(texts.texts, rows, commits, wire, wire_old)
         check_replaced_bytes(texts.texts, wire, wire_old)
         commit_ts, commit_ms = self._commits(rows, commits)
         is_delete = op is Op.DELETE  # its data is the row before it (wire.md 1.4.1)
-        key = without_null(table.key_columns(data))
-        old_keys = old_handle_keys(without_null(table.key_columns(old)), key) if op is Op.UPDATE else None
+        key = without_null(images.key_columns(data))
+        old_keys = old_handle_keys(without_null(images.key_columns(old)), key) if op is Op.UPDATE else None
         columns = RowColumns(
             messages=items,
             op=op,

@@ -14,7 +14,7 @@ BIT, ENUM, SET              the number, which is checked to be one             t
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import filterfalse
 from typing import Any, Literal
 
@@ -67,20 +67,19 @@ class RowMembers(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
 class CanalTableReader:
     """A table as one list of columns and keys describes it."""
 
-    __slots__ = ("_images", "_key", "_names_check", "layout", "read", "sql_types")
+    __slots__ = ("_names_check", "images", "layout", "read", "sql_types")
 
     def __init__(self, database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> None:
         columns = tuple(_column(name, kind, key=name in keys) for name, kind in types.items())
         self.layout = Layout(database, table, columns, columns_text(columns))
-        images = ImageTypes([*types])
-        self.read = images.reader(_row_type(images, [*types.values()]), ("mysqlType", "old", "data"))
+        image_types = ImageTypes([*types])
+        self.read = image_types.reader(_row_type(image_types, [*types.values()]), ("mysqlType", "old", "data"))
         """Reads a row without its head. Raises DecodeError or one of ``Unreadable`` if it has other columns."""
-        self._images = TextImages(images, [_conversion_in(name in keys, kind) for name, kind in types.items()])
+        conversions = [_conversion_in(name in keys, kind) for name, kind in types.items()]
+        self.images = TextImages(image_types, conversions, key_positions(columns))
         self._names_check = _NamesCheck(types)
         self.sql_types: set[bytes] = set()
         """Texts of ``sqlType`` that have these columns in this order."""
-        getters = images.getters()
-        self._key = [getters[at] for at in key_positions(columns)]
 
     def check_same_layout(self, rows: list[RowMembers]) -> None:
         """Raises DecodeError unless the rows describe these columns in this order, all have ``old`` or none has it, and
@@ -94,11 +93,6 @@ class CanalTableReader:
         if not is_same:
             raise DecodeError("wrong_columns", "expected rows of one layout")
 
-    def lines(self, images: list[Image]) -> tuple[bytes, bytes]:
-        """Returns images as lines of JSON in the columns' order: with the wire's texts, and with those of ``event``, to
-        which they are converted in place. Raises DecodeError."""
-        return self._images.lines(images)
-
     def check_names(
         self, texts: Sequence[bytes], rows: list[RowMembers], commits: list[int], data: bytes, old: bytes
     ) -> None:
@@ -108,10 +102,6 @@ class CanalTableReader:
         """
         check = self._names_check
         check_names(texts, check.shortest(rows, commits, data, old), lambda: check.quotes(rows, data, old))
-
-    def key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
-        """Returns the texts of each column of the handle key, in its order; no column if the table has no key."""
-        return [map(get, images) for get in self._key]
 
 
 def _column(name: str, kind: str, *, key: bool) -> Column:

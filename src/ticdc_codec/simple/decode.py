@@ -195,24 +195,24 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
 
     def columns(self, group: _Group, items: Sequence[int], texts: _Texts, rows: list[RowMembers]) -> list[RowColumns]:
         """Returns one element: the rows of a group are of one operation."""
-        table, op, count = group.table, group.op, len(rows)
+        table, images, op, count = group.table, group.table.images, group.op, len(rows)
         data = [row.data for row in rows if row.data is not None]
         old = [row.old for row in rows if row.old is not None]
         if (len(data), len(old)) != tuple(count * given for given in IMAGES[op]):
             raise DecodeError("missing_member", f"expected the images of an {op} in each row")
-        wire, after = table.lines(data)
-        wire_old, before = table.lines(old)
+        wire, after = images.lines(data)
+        wire_old, before = images.lines(old)
         check_row_names(texts.texts, rows, wire, wire_old)
         check_replaced_bytes(texts.texts, wire, wire_old)
         if self._options.corruption_handle_level is Corruption.ERROR:
             table.check_sums(rows)
-        old_keys = old_handle_keys(table.key_columns(old), table.key_columns(data)) if op is Op.UPDATE else None
+        old_keys = old_handle_keys(images.key_columns(old), images.key_columns(data)) if op is Op.UPDATE else None
         columns = RowColumns(
             messages=items,
             op=op,
             layout=table.layout,
             commit_ts=texts.commits,
-            handle_keys=handle_key_lines(table.key_columns(data or old)),
+            handle_keys=handle_key_lines(images.key_columns(data or old)),
             old_handle_keys=old_keys,
             before=before,
             after=after,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -51,23 +51,19 @@ class RowMembers(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
 class SimpleTableReader:
     """A table's rows of one schema version and of one choice of its columns."""
 
-    __slots__ = ("_getters", "_images", "_key", "_zone", "layout", "read")
+    __slots__ = ("_getters", "_zone", "images", "layout", "read")
 
     def __init__(self, layout: Layout, zone: ZoneInfo) -> None:
         self.layout = layout
-        images = ImageTypes([column.name for column in layout.columns])
+        image_types = ImageTypes([column.name for column in layout.columns])
         types = [column.type for column in layout.columns]
-        self.read = images.reader(_row_type(images.type_of([(_wire_type(kind),) for kind in types])), ("data", "old"))
+        row_type = _row_type(image_types.type_of([(_wire_type(kind),) for kind in types]))
+        self.read = image_types.reader(row_type, ("data", "old"))
         """Reads a row without its head. Raises DecodeError or one of ``Unreadable`` if it has other columns."""
-        self._images = TextImages(images, [conversion(kind, zone) for kind in types])
-        self._getters = images.getters()
-        self._key = [self._getters[at] for at in key_positions(layout.columns)]
+        conversions = [conversion(kind, zone) for kind in types]
+        self.images = TextImages(image_types, conversions, key_positions(layout.columns))
+        self._getters = image_types.getters()
         self._zone = zone
-
-    def lines(self, images: list[Image]) -> tuple[bytes, bytes]:
-        """Returns images as lines of JSON: with the wire's values, and with the texts of ``event``, to which they are
-        converted in place. Raises DecodeError."""
-        return self._images.lines(images)
 
     def check_sums(self, rows: list[RowMembers]) -> None:
         """Checks rows with checksums, which have been converted to the texts of ``event``. Raises DecodeError."""
@@ -79,10 +75,6 @@ class SimpleTableReader:
 
     def _values(self, image: Image | None) -> list[str | None] | None:
         return None if image is None else [get(image) for get in self._getters]
-
-    def key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
-        """Returns the texts of each column of the handle key, in its order; no column if the table has no key."""
-        return [map(get, images) for get in self._key]
 
 
 def _wire_type(type_text: str) -> Any:
