@@ -28,7 +28,7 @@ _SHIFT = np.uint64(29)
 
 
 class Cursors:
-    """``who`` are indices of messages, ascending; each method returns one item for each of them."""
+    """``messages`` are indices of messages, ascending; a method that reads returns one item for each of them."""
 
     __slots__ = ("_any_failed", "_failed", "at", "begin", "buffer", "end", "errors", "octets", "words")
 
@@ -47,14 +47,23 @@ class Cursors:
         self._failed = np.zeros(len(values), bool)
         self._any_failed = False
 
-    def valid(self, who: Int64s) -> Int64s:
+    def valid(self, messages: Int64s) -> Int64s:
         """Returns the messages that have not failed."""
-        return who[~self._failed[who]] if self._any_failed else who
+        return messages[~self._failed[messages]] if self._any_failed else messages
 
-    def refuse(self, who: Int64s, bad: Bools, reason: str, detail: Callable[[int], str], at: Int64s) -> None:
-        """Notes an error for the ``bad`` ones of ``who``; ``detail`` makes its text from a position in ``who``."""
+    def are_valid(self) -> Bools:
+        """Returns of all messages whether they have not failed."""
+        return ~self._failed
+
+    def all_valid(self) -> Int64s:
+        """Returns all messages that have not failed."""
+        return np.flatnonzero(~self._failed)
+
+    def refuse(self, messages: Int64s, bad: Bools, reason: str, detail: Callable[[int], str], at: Int64s) -> None:
+        """Notes an error for the ``bad`` ones of the messages; ``detail`` makes its text from a position in
+        ``messages``."""
         for item in np.flatnonzero(bad).tolist():
-            message = int(who[item])
+            message = int(messages[item])
             if not self._failed[message]:
                 self.fail(message, DecodeError(reason, detail(item), offset=int(at[item] - self.begin[message])))
 
@@ -63,12 +72,12 @@ class Cursors:
         self.errors.setdefault(message, error)
         self.mark_malformed(np.array([message]))
 
-    def mark_malformed(self, who: Int64s) -> None:
+    def mark_malformed(self, messages: Int64s) -> None:
         """Marks messages that do not follow the schema."""
-        if len(who):
-            self._failed[who] = True
+        if len(messages):
+            self._failed[messages] = True
             self._any_failed = True
-            self.at[who] = self.begin[who]
+            self.at[messages] = self.begin[messages]
 
     def name_faults(self, values: Sequence[bytes]) -> None:
         """Adds the errors of the messages that were marked without one."""
@@ -76,60 +85,60 @@ class Cursors:
             if message not in self.errors:
                 self.errors[message] = _fault(values[message])
 
-    def longs(self, who: Int64s) -> Int64s:
+    def longs(self, messages: Int64s) -> Int64s:
         """Reads the next number, with its sign."""
-        numbers, after = uvarints_at(self.words, self.at[who])
-        self._move(who, after)
+        numbers, after = uvarints_at(self.words, self.at[messages])
+        self._move(messages, after)
         return zigzags(numbers)
 
-    def _move(self, who: Int64s, after: Int64s) -> None:
+    def _move(self, messages: Int64s, after: Int64s) -> None:
         # after[i] is -1 for a number of more than 64 bits, and wraps below 0 for a size that no message has.
-        bad = (after > self.end[who]) | (after < self.at[who])
-        self.at[who] = after
+        bad = (after > self.end[messages]) | (after < self.at[messages])
+        self.at[messages] = after
         if bad.any():
-            self.mark_malformed(who[bad])
+            self.mark_malformed(messages[bad])
 
-    def skip(self, who: Int64s, size: int | Int64s) -> Int64s:
+    def skip(self, messages: Int64s, size: int | Int64s) -> Int64s:
         """Returns where the next ``size`` bytes begin."""
-        start: Int64s = self.at[who]
-        self._move(who, start + size)
+        start: Int64s = self.at[messages]
+        self._move(messages, start + size)
         return start
 
-    def sized(self, who: Int64s) -> tuple[Int64s, Int64s]:
+    def sized(self, messages: Int64s) -> tuple[Int64s, Int64s]:
         """Returns begin and size of the next string or bytes."""
-        # size[i], start[i]: of the string of message who[i]; 0 where it would run over the message's end.
-        size = self.longs(who)
-        start = self.at[who]
-        bad = (size < 0) | (size > self.end[who] - start)
+        # size[i], start[i]: of the string of messages[i]; 0 where it would run over the message's end.
+        size = self.longs(messages)
+        start = self.at[messages]
+        bad = (size < 0) | (size > self.end[messages] - start)
         if bad.any():
-            self.mark_malformed(who[bad])
+            self.mark_malformed(messages[bad])
             start, size = np.where(bad, 0, start), np.where(bad, 0, size)
-        self.at[who] += size
+        self.at[messages] += size
         return start, size
 
-    def numbers_to(self, who: Int64s, most: int) -> Int64s:
+    def numbers_to(self, messages: Int64s, most: int) -> Int64s:
         """Reads the next enum's or union's number, 0 to ``most``."""
-        numbers = self.longs(who)
+        numbers = self.longs(messages)
         bad = (numbers < 0) | (numbers > most)
         if bad.any():
-            self.mark_malformed(who[bad])
+            self.mark_malformed(messages[bad])
         valid: Int64s = np.where(bad, 0, numbers)
         return valid
 
-    def optionals(self, who: Int64s) -> Int64s:
+    def optionals(self, messages: Int64s) -> Int64s:
         """Returns the messages whose next union is not null."""
-        present: Int64s = who[self.numbers_to(who, 1) == 1]
+        present: Int64s = messages[self.numbers_to(messages, 1) == 1]
         return present
 
-    def booleans(self, who: Int64s) -> Bools:
+    def booleans(self, messages: Int64s) -> Bools:
         """Reads the next boolean."""
-        octets = self.octets[self.skip(who, 1)]
-        self.mark_malformed(who[octets > 1])
+        octets = self.octets[self.skip(messages, 1)]
+        self.mark_malformed(messages[octets > 1])
         return np.equal(octets, 1)
 
-    def finish(self, who: Int64s) -> None:
+    def finish(self, messages: Int64s) -> None:
         """Marks the messages with bytes after their last field."""
-        self.mark_malformed(who[self.at[who] < self.end[who]])
+        self.mark_malformed(messages[self.at[messages] < self.end[messages]])
 
 
 def _fault(value: bytes) -> DecodeError:

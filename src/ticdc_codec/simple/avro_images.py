@@ -24,7 +24,7 @@ _NULL = -1
 _ABSENT = -2
 _SIZES = np.array([{Tag.FLOAT: 4, Tag.DOUBLE: 8}.get(tag, 0) for tag in Tag])
 """Bytes of values of one size."""
-_IS_TEXT, _IS_NUMBER, _IS_STAMP = (
+_IS_TEXT, _IS_NUMBER, _IS_TIMESTAMP = (
     np.array([tag in kinds for tag in Tag])
     for kinds in ({Tag.STRING, Tag.BYTES, Tag.TIMESTAMP}, {Tag.LONG, Tag.UNSIGNED_BIGINT}, {Tag.TIMESTAMP})
 )
@@ -47,12 +47,12 @@ class Entries:
         """Numbers the images that follow from ``first`` on."""
         self._from = first
 
-    def add(self, who: Int64s, *fields: Int64s) -> None:
-        """Adds one entry of each of ``who``.
+    def add(self, messages: Int64s, *fields: Int64s) -> None:
+        """Adds one entry of each message.
 
         Fields: column, tag, begin of the value, its size or the number itself, begin and size of a location.
         """
-        self._parts.append((who + self._from, *fields))
+        self._parts.append((messages + self._from, *fields))
 
     def arrays(self, exists: Bools) -> tuple[Int64s, ...]:
         """Returns the entries of existing images as seven arrays: the entry's image, then the fields of ``add``."""
@@ -62,8 +62,8 @@ class Entries:
         return tuple(arrays) if valid.all() else tuple(array[valid] for array in arrays)
 
 
-def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:
-    """Reads the next map of each of ``who``, one entry of all of them at a time.
+def read_maps(cursors: Cursors, messages: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:
+    """Reads the next map of each message, one entry of all of them at a time.
 
     ``layouts`` has the layout's index of each message.
     """
@@ -72,60 +72,60 @@ def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames
     left = np.zeros(len(cursors.end), np.int64)
     more = np.diff(names.first)[layouts] if len(names.first) > 1 else np.zeros_like(layouts)
     block_end = np.full(len(cursors.end), -1)
-    while len(who := cursors.valid(who)):
-        ended = who[left[who] == 0]
+    while len(messages := cursors.valid(messages)):
+        ended = messages[left[messages] == 0]
         if len(ended):
             _begin_blocks(cursors, ended, left, block_end)
-            who = cursors.valid(who[left[who] > 0])
-        _read_entries(cursors, who, layouts[who], names, entries)
-        left[who] -= 1
-        more[who] -= 1
-        cursors.mark_malformed(who[more[who] < 0])
+            messages = cursors.valid(messages[left[messages] > 0])
+        _read_entries(cursors, messages, layouts[messages], names, entries)
+        left[messages] -= 1
+        more[messages] -= 1
+        cursors.mark_malformed(messages[more[messages] < 0])
 
 
-def _begin_blocks(cursors: Cursors, who: Int64s, left: Int64s, block_end: Int64s) -> None:
+def _begin_blocks(cursors: Cursors, messages: Int64s, left: Int64s, block_end: Int64s) -> None:
     """Reads the count of a block's entries; a negative count is followed by the block's size (wire.md 1.3.2)."""
-    at = cursors.at[who]
-    expected = block_end[who]
-    cursors.mark_malformed(who[(expected >= 0) & (expected != at)])
-    counts = cursors.longs(who)
+    at = cursors.at[messages]
+    expected = block_end[messages]
+    cursors.mark_malformed(messages[(expected >= 0) & (expected != at)])
+    counts = cursors.longs(messages)
     negative = counts < 0
-    block_end[who] = -1
+    block_end[messages] = -1
     if negative.any():
-        with_size = who[negative]
+        with_size = messages[negative]
         sizes = cursors.longs(with_size)
         block_end[with_size] = np.maximum(cursors.at[with_size] + sizes, 0)
         counts = np.abs(counts)
-    room = cursors.end[who] - cursors.at[who]
+    room = cursors.end[messages] - cursors.at[messages]
     many = (counts > room // _LEAST_ENTRY) | (counts < 0)
-    cursors.mark_malformed(who[many])
-    left[who] = np.where(many, 0, counts)
+    cursors.mark_malformed(messages[many])
+    left[messages] = np.where(many, 0, counts)
 
 
-def _read_entries(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:
-    """Reads one entry of each of ``who``: name, tag and value."""
-    start, size = cursors.sized(who)
+def _read_entries(cursors: Cursors, messages: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:
+    """Reads one entry of each message: name, tag and value."""
+    start, size = cursors.sized(messages)
     column = names.find(cursors.words, start, size, layouts)
 
     def unknown(item: int) -> str:
         name = cursors.octets[start[item] : start[item] + min(size[item], 64)].tobytes()
         return f"expected a column of the schema, found {name.decode(errors='replace')!r}"
 
-    cursors.refuse(who, column < 0, "wrong_columns", unknown, start)
-    tag = cursors.numbers_to(who, Tag.UNSIGNED_BIGINT)
-    # first, second, location, location_size: fields of Entries.add for each of who, 0 where a tag has none. Values
+    cursors.refuse(messages, column < 0, "wrong_columns", unknown, start)
+    tag = cursors.numbers_to(messages, Tag.UNSIGNED_BIGINT)
+    # first, second, location, location_size: fields of Entries.add for each message, 0 where a tag has none. Values
     # of each kind are read together: timestamps have a location before their text.
-    first, second, location, location_size = np.zeros((4, len(who)), np.int64)
-    texts, numbers, stamps = (np.flatnonzero(kind[tag]) for kind in (_IS_TEXT, _IS_NUMBER, _IS_STAMP))
-    if len(stamps):
-        location[stamps], location_size[stamps] = cursors.sized(who[stamps])
-    first[texts], second[texts] = cursors.sized(who[texts])
-    first[numbers] = cursors.at[who[numbers]]
-    second[numbers] = cursors.longs(who[numbers])
+    first, second, location, location_size = np.zeros((4, len(messages)), np.int64)
+    texts, numbers, timestamps = (np.flatnonzero(kind[tag]) for kind in (_IS_TEXT, _IS_NUMBER, _IS_TIMESTAMP))
+    if len(timestamps):
+        location[timestamps], location_size[timestamps] = cursors.sized(messages[timestamps])
+    first[texts], second[texts] = cursors.sized(messages[texts])
+    first[numbers] = cursors.at[messages[numbers]]
+    second[numbers] = cursors.longs(messages[numbers])
     fixed = np.flatnonzero(_SIZES[tag])
     if len(fixed):
-        first[fixed] = cursors.skip(who[fixed], _SIZES[tag[fixed]])
-    entries.add(who, column, tag, first, second, location, location_size)
+        first[fixed] = cursors.skip(messages[fixed], _SIZES[tag[fixed]])
+    entries.add(messages, column, tag, first, second, location, location_size)
 
 
 class Images:
@@ -238,9 +238,7 @@ def _refuse_doubles(cursors: Cursors, message: Int64s, cell: Int64s, name: Calla
 
 def _of_valid_messages(cursors: Cursors, exists: Bools) -> Bools:
     """Returns the images of messages that have no error."""
-    messages = len(exists) // 2
-    alive = np.isin(np.arange(messages), cursors.valid(np.arange(messages)))
-    return exists & np.tile(alive, 2)
+    return exists & np.tile(cursors.are_valid(), 2)
 
 
 @lru_cache(maxsize=4096)

@@ -82,10 +82,8 @@ class AvroMessages:
         _read_images(cursors, headers.op != _DELETE, layout, names, entries)
         entries.number_from(len(layout))
         _read_images(cursors, headers.op != _INSERT, layout, names, entries)
-        everyone = np.arange(len(layout))
-        cursors.finish(cursors.valid(everyone))
-        valid = np.zeros(len(layout), bool)
-        valid[cursors.valid(everyone)] = True
+        cursors.finish(cursors.all_valid())
+        valid = cursors.are_valid()
         # exists[i]: True if image i exists: data of message i, then old of message i - len(layout).
         exists = np.append(valid & (headers.op != _DELETE), valid & (headers.op != _INSERT))
         arrays = entries.arrays(exists)  # without entries of messages that have failed
@@ -98,8 +96,8 @@ class AvroMessages:
         """
         cursors = Cursors(values, len(ROW))
         headers = _read_headers(cursors, values)
-        valid = set(cursors.valid(np.arange(len(values))).tolist())
-        claims = {number: location for number, location in headers.locations.items() if number in valid}
+        valid = cursors.are_valid()
+        claims = {number: location for number, location in headers.locations.items() if valid[number]}
         if not claims:
             return cursors, headers, claims
         faults = {}
@@ -143,20 +141,20 @@ def _with_table(error: DecodeError, name: tuple[str, str] | None, location: str 
 
 def _read_images(cursors: Cursors, expected: Bools, layout: Int64s, names: ColumnNames, entries: Entries) -> None:
     """Reads ``data`` or ``old`` of all messages: an INSERT has no ``old``, a DELETE no ``data`` (wire.md 1.3.1)."""
-    who = cursors.valid(np.arange(len(layout)))
-    at = cursors.at[who]
-    present = cursors.numbers_to(who, 1) == 1
-    wrong = present != expected[who]
-    cursors.refuse(who, wrong, "wrong_type", lambda n: f"expected an image: {not present[n]}", at)
-    read_maps(cursors, who[present], layout, names, entries)
+    messages = cursors.all_valid()
+    at = cursors.at[messages]
+    present = cursors.numbers_to(messages, 1) == 1
+    wrong = present != expected[messages]
+    cursors.refuse(messages, wrong, "wrong_type", lambda n: f"expected an image: {not present[n]}", at)
+    read_maps(cursors, messages[present], layout, names, entries)
 
 
 def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneInfo) -> None:
     """Refuses rows whose values do not have their checksums (wire.md 1.3.4)."""
     count = len(headers.op)
-    valid = set(cursors.valid(np.arange(count)).tolist())
+    valid = cursors.are_valid()
     for message, checksum in headers.checksums.items():
-        if message not in valid:
+        if not valid[message]:
             continue
         # The checksum is of the whole row: one of its handle key only may be corrupted, and shows no more.
         numbers = (message, message + count)
@@ -173,29 +171,28 @@ def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneIn
 def _row_columns(cursors: Cursors, headers: Headers, images: Images, numbers: npt.NDArray[np.int32]) -> RowBatch:
     """Returns the row changes of the valid messages."""
     count = len(numbers)
-    everyone = cursors.valid(np.arange(count))
-    updates = everyone[headers.op[everyone] == _UPDATE]
+    updates = np.flatnonzero(cursors.are_valid() & (headers.op == _UPDATE))
     differ = images.layout_index[updates] != images.layout_index[updates + count]
     cursors.refuse(
         updates, differ, "wrong_columns", lambda _: "expected the same columns in data and old", cursors.at[updates]
     )
-    who = cursors.valid(everyone)
+    messages = cursors.all_valid()
     # after[r], before[r]: index of row r's image in images.texts and images.keys, -1 for none.
-    op, after, before = headers.op[who], images.number[who], images.number[who + count]
+    op, after, before = headers.op[messages], images.number[messages], images.number[messages + count]
     key, old_key = (images.keys.take(_nullable(each)) for each in (np.where(op == _DELETE, before, after), before))
     return RowBatch(
-        message=numbers[who],
-        index=np.zeros(len(who), np.int64),
+        message=numbers[messages],
+        index=np.zeros(len(messages), np.int64),
         op=pa.array(OPS, pa.string()).take(pa.array(op)),
-        commit_ts=pa.array(headers.commit_ts[who].view(np.uint64)),
+        commit_ts=pa.array(headers.commit_ts[messages].view(np.uint64)),
         layouts=images.layouts_found,
-        layout=images.layout_index[np.where(op == _DELETE, who + count, who)],
-        table_id=pa.array(headers.table_id[who]),
+        layout=images.layout_index[np.where(op == _DELETE, messages + count, messages)],
+        table_id=pa.array(headers.table_id[messages]),
         handle_key=key,
         old_handle_key=pc.if_else(pc.not_equal(key, old_key), old_key, None),
         before=images.texts.take(_nullable(before)),
         after=images.texts.take(_nullable(after)),
-        handle_only=pa.array(headers.handle_only[who]),
+        handle_only=pa.array(headers.handle_only[messages]),
     )
 
 
@@ -222,36 +219,36 @@ class Headers:
 
 def _read_headers(cursors: Cursors, values: Sequence[bytes]) -> Headers:
     """Returns the headers of all messages. Messages without a valid one are refused or marked."""
-    who = np.arange(len(values))
+    messages = np.arange(len(values))
     at = cursors.at.copy()
-    version = cursors.longs(who)
+    version = cursors.longs(messages)
     wrong = version != VERSION
-    cursors.refuse(who, wrong, "unknown_version", lambda n: f"expected version {VERSION}, found {version[n]}", at)
+    cursors.refuse(messages, wrong, "unknown_version", lambda n: f"expected version {VERSION}, found {version[n]}", at)
     names = _read_names(cursors, values)
-    table_id = cursors.longs(who)
-    op = cursors.numbers_to(who, len(OPS) - 1)
-    commit_ts = _read_tso(cursors, who, "commitTs")
-    cursors.longs(who)  # buildTs: the writer's clock, which nothing is read from
-    schema_version = _read_tso(cursors, who, "schemaVersion")
-    locations = _read_locations(cursors, who, values)
+    table_id = cursors.longs(messages)
+    op = cursors.numbers_to(messages, len(OPS) - 1)
+    commit_ts = _read_tso(cursors, messages, "commitTs")
+    cursors.longs(messages)  # buildTs: the writer's clock, which nothing is read from
+    schema_version = _read_tso(cursors, messages, "schemaVersion")
+    locations = _read_locations(cursors, messages, values)
     handle_only = np.zeros(len(values), bool)
-    some = cursors.optionals(who)
+    some = cursors.optionals(messages)
     handle_only[some] = cursors.booleans(some)
-    checksums = _read_checksums(cursors, who)
+    checksums = _read_checksums(cursors, messages)
     return Headers(names, table_id, op, commit_ts, schema_version, locations, handle_only, checksums)
 
 
 def _read_names(cursors: Cursors, values: Sequence[bytes]) -> list[tuple[str, str] | None]:
     """Returns database and table of each message, None for one that has failed. Equal bytes are decoded once."""
-    who = np.arange(len(values))
+    messages = np.arange(len(values))
     # first[m], middle[m], last[m]: offsets in message m of its database's size, its table's size, and what follows.
     first = cursors.at - cursors.begin
-    cursors.sized(who)
+    cursors.sized(messages)
     middle = cursors.at - cursors.begin
-    cursors.sized(who)
+    cursors.sized(messages)
     last = cursors.at - cursors.begin
     names: list[tuple[str, str] | None] = [None] * len(values)
-    valid = cursors.valid(who)
+    valid = cursors.all_valid()
     read: dict[bytes, tuple[str, str] | None] = {}
     offsets = (each.tolist() for each in (valid, first[valid], middle[valid], last[valid]))
     for number, start, between, end in zip(*offsets, strict=True):
@@ -273,15 +270,15 @@ def _decoded_names(*texts: bytes) -> tuple[str, str] | None:
     return database, table
 
 
-def _read_tso(cursors: Cursors, who: Int64s, name: str) -> Int64s:
-    start = cursors.at[who]
-    tso = cursors.longs(who)
-    cursors.refuse(who, tso < 0, "out_of_range", lambda n: f"a {name} is 0 to 2^63 - 1, found {tso[n]}", start)
+def _read_tso(cursors: Cursors, messages: Int64s, name: str) -> Int64s:
+    start = cursors.at[messages]
+    tso = cursors.longs(messages)
+    cursors.refuse(messages, tso < 0, "out_of_range", lambda n: f"a {name} is 0 to 2^63 - 1, found {tso[n]}", start)
     return tso
 
 
-def _read_locations(cursors: Cursors, who: Int64s, values: Sequence[bytes]) -> dict[int, str]:
-    present = cursors.optionals(who)
+def _read_locations(cursors: Cursors, messages: Int64s, values: Sequence[bytes]) -> dict[int, str]:
+    present = cursors.optionals(messages)
     starts, sizes = cursors.sized(present)
     locations = {}
     for number, start, size in zip(present.tolist(), starts.tolist(), sizes.tolist(), strict=True):
@@ -293,8 +290,8 @@ def _read_locations(cursors: Cursors, who: Int64s, values: Sequence[bytes]) -> d
     return locations
 
 
-def _read_checksums(cursors: Cursors, who: Int64s) -> dict[int, Checksum]:
-    present = cursors.optionals(who)
+def _read_checksums(cursors: Cursors, messages: Int64s) -> dict[int, Checksum]:
+    present = cursors.optionals(messages)
     version, corrupted = cursors.longs(present), cursors.booleans(present)
     current, previous = cursors.longs(present), cursors.longs(present)
     fields = (each.tolist() for each in (present, version, corrupted, current, previous))
@@ -307,7 +304,7 @@ def _layouts_of(headers: Headers, cursors: Cursors, schemas: Schemas) -> tuple[l
     layouts: list[Layout] = []
     known: dict[tuple[tuple[str, str] | None, int], int | DecodeError] = {}
     numbers = np.zeros(len(headers.names), np.int64)
-    valid = cursors.valid(np.arange(len(headers.names)))
+    valid = cursors.all_valid()
     for message, version in zip(valid.tolist(), headers.schema_version[valid].tolist(), strict=True):
         name = headers.names[message]
         number = known.get((name, version))
