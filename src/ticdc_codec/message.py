@@ -234,7 +234,8 @@ def _lz4(data: bytes, limit: int) -> bytes:
             content = _read(stream, limit)
     except OSError as error:
         raise DecodeError("bad_compression", f"expected an lz4 frame: {error}", offset=0) from None
-    return _within(content, len(content), limit)
+    _check_size(len(content), limit)
+    return content
 
 
 def _read(stream: pa.NativeFile, limit: int) -> bytes:
@@ -250,7 +251,7 @@ def _read(stream: pa.NativeFile, limit: int) -> bytes:
 
 def _snappy(data: bytes, limit: int) -> bytes:
     size = _snappy_size(data)
-    _within(b"", size, limit)
+    _check_size(size, limit)
     try:
         return pa.decompress(data, decompressed_size=size, codec="snappy", asbytes=True)  # type: ignore[no-any-return]
     except OSError as error:
@@ -267,7 +268,6 @@ def _snappy_size(data: bytes) -> int:
     raise DecodeError("bad_compression", "expected a snappy block, its length does not end", offset=0)
 
 
-def _within(content: bytes, size: int, limit: int) -> bytes:
+def _check_size(size: int, limit: int) -> None:
     if size > limit:
         raise DecodeError("too_large", f"expected at most {limit} bytes after decompression, found {size} or more")
-    return content

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 
 class Family(Enum):
-    """Types whose values have the same text form (``event`` docstring) and the same home in the lake."""
+    """Types whose values have the same text form (``event`` docstring)."""
 
     INTEGER = auto()
     FLOAT = auto()

@@ -65,16 +65,6 @@ def _table_members(schema: _Record) -> _Record:
     return {"schema": schema.pop("database"), "columns": columns, **schema}
 
 
-def _control(message: Envelope) -> bytes:
-    payload: _Record = msgspec.json.decode(msgspec.json.encode(message))
-    for name in payload.keys() & {"tableSchema", "preTableSchema"}:
-        payload[name] = _table_record(payload[name])
-    record = _PAYLOADS.get(message.type, "DDL")
-    payload["commitTs"] = _signed(payload["commitTs"])
-    datum = {"type": record.upper(), "payload": (record, payload)}
-    return _written(PARSED, ("Message", datum))
-
-
 def _table_record(schema: _Record) -> _Record:
     """Returns a TableSchema with the field names of Avro."""
     columns = [
@@ -112,7 +102,13 @@ class AvroWriter:
 
     def control(self, message: Envelope) -> bytes:
         """Returns a message that is not a row."""
-        return _control(message)
+        payload: _Record = msgspec.json.decode(msgspec.json.encode(message))
+        for name in payload.keys() & {"tableSchema", "preTableSchema"}:
+            payload[name] = _table_record(payload[name])
+        record = _PAYLOADS.get(message.type, "DDL")
+        payload["commitTs"] = _signed(payload["commitTs"])
+        datum = {"type": record.upper(), "payload": (record, payload)}
+        return _written(PARSED, ("Message", datum))
 
     def row(
         self, row: RowChange, commit_ts: int, version: int, checksum: Checksum | None, location: str | None
