@@ -11,8 +11,8 @@ import pytest
 from ticdc_codec.batch import Events, in_order
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Failure, Layout, Op, Resolved, RowChange, columns_text, events_of
+from ticdc_codec.json_images import Image, ImageTypes, check_names, handle_key_lines
 from ticdc_codec.json_rows import JsonRows, RowSpec, RowTexts, SingleRow, contents_of
-from ticdc_codec.json_table import Image, ImageTypes, check_names, handle_key_lines
 from ticdc_codec.json_text import Unreadable, quotes_of, unreadable
 from ticdc_codec.options import Compression
 from ticdc_codec.row_builder import RowColumns

@@ -18,8 +18,8 @@ from ticdc_codec.canal_json.envelope import Envelope, Extension, check_no_row, r
 from ticdc_codec.canal_json.table import CanalTableReader, RowMembers, TableReaders
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
+from ticdc_codec.json_images import handle_key_lines, old_handle_keys, without_null
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
-from ticdc_codec.json_table import handle_key_lines, old_handle_keys, without_null
 from ticdc_codec.json_text import Unreadable, check_replaced_bytes, names_of
 from ticdc_codec.message import stored_value
 from ticdc_codec.options import SinkOptions

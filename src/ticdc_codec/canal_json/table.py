@@ -26,7 +26,7 @@ from ticdc_codec.bounded_cache import cached, make_room
 from ticdc_codec.canal_json.envelope import Envelope, Extension
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
-from ticdc_codec.json_table import (
+from ticdc_codec.json_images import (
     KEY_COLUMN_HINT,
     Conversion,
     Image,
@@ -137,7 +137,7 @@ _TIDB = len(',"_tidb":{"commitTs":}') + 18
 
 
 class _NamesCheck:
-    """The least length and quotes of a table's rows without their heads (``json_table.check_names``)."""
+    """The least length and quotes of a table's rows without their heads (``json_images.check_names``)."""
 
     __slots__ = ("_length", "_quotes")
 

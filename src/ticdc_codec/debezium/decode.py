@@ -28,8 +28,8 @@ from ticdc_codec.debezium.envelope import (
 from ticdc_codec.debezium.table import DebeziumTableReader, RowMembers, SentLayout, TableReaders, members_of
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
+from ticdc_codec.json_images import Image, handle_key_lines, old_handle_keys
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
-from ticdc_codec.json_table import Image, handle_key_lines, old_handle_keys
 from ticdc_codec.json_text import PrefixPattern, Unreadable, names_of, unreadable
 from ticdc_codec.message import decompress
 from ticdc_codec.options import Compression, SinkOptions

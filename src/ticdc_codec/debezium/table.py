@@ -16,7 +16,7 @@ from ticdc_codec.debezium.envelope import columns_of
 from ticdc_codec.debezium.value import Texts, ValueFormat
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
-from ticdc_codec.json_table import KEY_COLUMN_HINT, ColumnOrder, Image, ImageTypes, check_names
+from ticdc_codec.json_images import KEY_COLUMN_HINT, ColumnOrder, Image, ImageTypes, check_names
 from ticdc_codec.json_text import quotes_of
 
 _ENCODE = msgspec.json.Encoder().encode

@@ -19,7 +19,7 @@ from msgspec import Raw
 from ticdc_codec.debezium.column import CONNECT_TYPE, UNKNOWN_TYPE
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Image, RowChange
-from ticdc_codec.json_table import ImageTypes
+from ticdc_codec.json_images import ImageTypes
 from ticdc_codec.local_time import instant_of
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.number_text import float_text

@@ -19,8 +19,8 @@ from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, checked_tso, 
 from ticdc_codec.bounded_cache import cached
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
+from ticdc_codec.json_images import handle_key_lines, old_handle_keys, without_null
 from ticdc_codec.json_rows import JsonRows, RowSpec, RowTexts, SingleRow
-from ticdc_codec.json_table import handle_key_lines, old_handle_keys, without_null
 from ticdc_codec.json_text import Unreadable, check_replaced_bytes, names_of, quotes_of_all, unreadable
 from ticdc_codec.message import MAX_DECOMPRESSED, decompress, stored_message
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, Key, key_texts, offset_of, read_key, texts_of

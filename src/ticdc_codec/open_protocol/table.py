@@ -18,7 +18,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, Op, columns_text, key_positions
-from ticdc_codec.json_table import ColumnOrder, ImageTypes
+from ticdc_codec.json_images import ColumnOrder, ImageTypes
 from ticdc_codec.json_text import Unreadable, names_of, number_as_written, text_of, unique, unreadable
 from ticdc_codec.mysql_type import Family, family_of
 from ticdc_codec.open_protocol.value import BASE64, QUOTED, ValueFormat, format_of, unquoted_exactly

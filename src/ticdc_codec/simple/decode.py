@@ -18,8 +18,8 @@ from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, RowBatch, che
 from ticdc_codec.bounded_cache import cached
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
+from ticdc_codec.json_images import handle_key_lines, old_handle_keys
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
-from ticdc_codec.json_table import handle_key_lines, old_handle_keys
 from ticdc_codec.json_text import PrefixPattern, Unreadable, check_replaced_bytes, names_of, unreadable
 from ticdc_codec.message import stored_value
 from ticdc_codec.options import Corruption, EncodingFormat, SinkOptions

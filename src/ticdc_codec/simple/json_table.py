@@ -23,7 +23,7 @@ import msgspec
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, key_positions
-from ticdc_codec.json_table import (
+from ticdc_codec.json_images import (
     Conversion,
     Image,
     ImageTypes,
