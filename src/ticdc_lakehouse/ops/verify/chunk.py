@@ -18,7 +18,6 @@ Bound = tuple[str, ...]
 """MySQL's texts of the key columns' values."""
 
 EVERYTHING = "true"
-_MOMENTS = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
 _PADDED = ("utf8mb4_bin", "utf8_bin", "utf8mb3_bin", "latin1_bin", "ascii_bin")
 """Collations that order by bytes, spaces at the end not counted (TiDB cuts them from the sort key)."""
 _UNPADDED = ("utf8mb4_0900_bin",)
@@ -42,7 +41,7 @@ def has_common_order(column: ComparedColumn) -> bool:
     if kind.family is Family.TEXT:
         return column.source.collation in (*_PADDED, *_UNPADDED)
     is_number = kind.family in NUMBERS and column.typed.spark_type != "STRING"
-    return is_number or kind.family in _MOMENTS or kind.family is Family.BINARY
+    return is_number or column.typed.has_dates or kind.family is Family.BINARY
 
 
 def lake_order(column: ComparedColumn) -> str:

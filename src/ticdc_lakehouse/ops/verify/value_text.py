@@ -15,13 +15,13 @@ import numpy as np
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import TypedColumn, stored_text_sql, value_text_sql
+from ticdc_lakehouse.sql.value_range import REAL
 from ticdc_lakehouse.tidb.columns import SourceColumn, source_text_sql
 
 ZONE = "UTC"
 """Time zone of TIMESTAMP texts on both sides."""
 _FREE_TEXT = (Family.TEXT, Family.ENUM, Family.SET, Family.JSON, Family.VECTOR, Family.OTHER)
 """Families whose texts may hold any character."""
-_REAL = (Family.FLOAT, Family.DOUBLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class ComparedColumn:
         if self.typed.has_dates:
             return stored_text_sql(self.typed, ZONE)
         stored = quoted(self.name)
-        is_real = self.typed.definition.type.family in _REAL
+        is_real = self.typed.definition.type.family in REAL
         return _plain_number_sql(stored) if is_real else value_text_sql(self.typed, stored, ZONE)
 
     @property
