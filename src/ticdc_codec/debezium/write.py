@@ -199,17 +199,17 @@ def _datetimes(unit: int) -> Write:
         if min(texts) < "0100":  # no year, or one that TiCDC gives a century
             return one_by_one(texts)
         try:
-            moments = pa.array(texts, pa.string()).cast(pa.timestamp("us"), safe=True).cast(pa.int64()).to_numpy()
+            microseconds = pa.array(texts, pa.string()).cast(pa.timestamp("us"), safe=True).cast(pa.int64()).to_numpy()
         except pa.ArrowInvalid:  # an invalid day, such as 2024-02-30
             return one_by_one(texts)
-        values: list[Any] = (moments // unit).tolist()
-        return _all_of(values, (moments % unit).any())
+        values: list[Any] = (microseconds // unit).tolist()
+        return _all_of(values, (microseconds % unit).any())
 
     return write
 
 
 def _all_of(value: Value, rest: object) -> Value:
-    """Returns the value of moments in milliseconds. Raises ValueError if something is left: the type is another one."""
+    """Returns the value in the coarser unit. Raises ValueError if something is left: the type is another one."""
     if rest:
         raise ValueError("a DATETIME of 4 to 6 digits needs a type that says so, such as datetime(6)")
     return value
@@ -251,12 +251,7 @@ def _days(text: str) -> int | None:
 
 def _microseconds(text: str) -> int | None:
     whole = _whole_year(text)
-    return None if whole is None else (_moment(whole) - _EPOCH) // _MICROSECOND
-
-
-def _moment(text: str) -> datetime:
-    seconds, _, fraction = text.partition(".")
-    return datetime.fromisoformat(seconds).replace(microsecond=int(fraction.ljust(6, "0") or 0))
+    return None if whole is None else (datetime.fromisoformat(whole) - _EPOCH) // _MICROSECOND
 
 
 def _whole_year(text: str) -> str | None:
