@@ -160,8 +160,8 @@ def _datetimes(unit: str, fsp: int | None) -> Callable[[list[int]], Texts]:
     """Returns the reader of DATETIME in ``ms``, of at most 3 digits after the point, or in ``us``."""
 
     def convert(values: list[int]) -> Texts:
-        moments = pa.array(values, pa.int64()).cast(pa.timestamp(unit)).cast(pa.string()).to_pylist()
-        return _with_digits(moments, fsp)
+        texts = pa.array(values, pa.int64()).cast(pa.timestamp(unit)).cast(pa.string()).to_pylist()
+        return _with_digits(texts, fsp)
 
     return convert
 

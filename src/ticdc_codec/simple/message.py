@@ -185,9 +185,9 @@ def in_zone(text: str, location: str, zone: ZoneInfo) -> str:
     """
     if location == zone.key or text.startswith(_ZERO):
         return text
-    moment = instant(text, location)
-    local = moment.astimezone(zone)
-    if not is_own(moment, local):
+    utc = instant(text, location)
+    local = utc.astimezone(zone)
+    if not is_own(utc, local):
         raise DecodeError("bad_value", f"expected a TIMESTAMP that has a text of its own in {zone}, found {text!r}")
     return _text(local, text)
 
@@ -213,9 +213,9 @@ def utc_text(text: str, location: str) -> str:
     return text if text.startswith(_ZERO) else _text(instant(text, location), text)
 
 
-def _text(moment: datetime, like: str) -> str:
+def _text(time: datetime, like: str) -> str:
     """Returns a time as MySQL prints it, with as many fraction digits as ``like``."""
-    whole = moment.isoformat(" ", "microseconds")
+    whole = time.isoformat(" ", "microseconds")
     return whole[: len(like)] if "." in like else whole[:19]
 
 

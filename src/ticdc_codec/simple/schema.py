@@ -143,7 +143,7 @@ def _constant(column: Column, default: str | int | None) -> str | None:
 
 _STRINGS = {"var_string": ("varchar", "varbinary"), "varchar": ("varchar", "varbinary"), "char": ("char", "binary")}
 LENGTH_WITHOUT_FRACTION = {"datetime": 19, "timestamp": 19, "time": 10}
-"""``length`` of a type of moments without digits of a second; with them a point and the digits come on top."""
+"""``length`` of a type of times without digits after the point; with them the point and the digits come on top."""
 
 
 def type_text(data_type: DataType) -> str:

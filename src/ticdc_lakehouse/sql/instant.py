@@ -16,8 +16,8 @@ _FIRST, _DAYS = datetime(1970, 1, 1, tzinfo=UTC), 24_856
 @cache
 def _offsets(zone: str) -> frozenset[tuple[timedelta, timedelta]]:
     """Returns a zone's offsets before and after each time its clocks were set back."""
-    moments = (_FIRST + timedelta(days=day) for day in range(_DAYS))
-    offsets = [moment.astimezone(ZoneInfo(zone)).utcoffset() or timedelta() for moment in moments]
+    instants = (_FIRST + timedelta(days=day) for day in range(_DAYS))
+    offsets = [instant.astimezone(ZoneInfo(zone)).utcoffset() or timedelta() for instant in instants]
     return frozenset((before, after) for before, after in pairwise(offsets) if before > after)
 
 

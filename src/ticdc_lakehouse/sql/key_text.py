@@ -54,7 +54,7 @@ def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
 
 
 def check_digits(column: ColumnDefinition) -> None:
-    """Raises ApplyError for a moment whose text is not known."""
+    """Raises ApplyError for a column of times whose texts are not known."""
     if column.has_unknown_digits:
         raise unknown_digits(column)
 

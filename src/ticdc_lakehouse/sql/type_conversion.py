@@ -21,11 +21,11 @@ Conversion = Callable[[MysqlType, MysqlType, str], str]
 _INTEGER = r"^[ ]*[+-]?[0-9]+[ ]*$"
 _NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
 _WHITE_SPACE = r"^[ \t\n\r]*$"
-_DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_MOMENT = f"{_DAY[:-1]}( [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?)?$"
+_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_DATETIME = f"{_DATE[:-1]}( [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?)?$"
 _PARTIAL = "^(0000-00-(?!00)|0000-(?!00)..-00|(?!0000)....-(00|..-00))"
 _WHOLE = (Family.INTEGER, Family.BIT, Family.YEAR)
-_DAYS = (Family.DATE, Family.DATETIME)
+_DATES = (Family.DATE, Family.DATETIME)
 
 
 def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
@@ -186,21 +186,21 @@ def _text_to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
     return _rounded_to(after, _matching(_NUMBER)(before, after, text))
 
 
-def _text_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    """Converts days of the calendar. Others are kept or not, as the session's sql_mode says."""
-    return f"CASE WHEN {text} RLIKE '{_DAY}' AND try_cast({text} AS DATE) IS NOT NULL THEN {text} END"
+def _text_to_date(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    """Converts dates of the calendar. Others are kept or not, as the session's sql_mode says."""
+    return f"CASE WHEN {text} RLIKE '{_DATE}' AND try_cast({text} AS DATE) IS NOT NULL THEN {text} END"
 
 
-def _text_to_moment(_before: MysqlType, after: MysqlType, text: str) -> str:
-    """Converts moments as `_text_to_day` converts days."""
-    return _rounded(f"CASE WHEN {text} RLIKE '{_MOMENT}' THEN {text} END", after.digits)
+def _text_to_datetime(_before: MysqlType, after: MysqlType, text: str) -> str:
+    """Converts times as `_text_to_date` converts dates."""
+    return _rounded(f"CASE WHEN {text} RLIKE '{_DATETIME}' THEN {text} END", after.digits)
 
 
-def _day_to_moment(_before: MysqlType, after: MysqlType, text: str) -> str:
+def _date_to_datetime(_before: MysqlType, after: MysqlType, text: str) -> str:
     return f"concat({text}, ' 00:00:00', {zeros(0, after.digits)})" if after.digits else f"concat({text}, ' 00:00:00')"
 
 
-def _moment_to_number(before: MysqlType, after: MysqlType, text: str) -> str:
+def _datetime_to_number(before: MysqlType, after: MysqlType, text: str) -> str:
     """Keeps only the digits (``Time.ToNumber``); for a whole number the time is rounded to seconds first
     (``Datum.toInt64``). NULL for partial dates."""
     is_whole = after.family is Family.INTEGER
@@ -212,7 +212,7 @@ def _moment_to_number(before: MysqlType, after: MysqlType, text: str) -> str:
     return converted_sql(parse_type(f"decimal({14 + digits},{digits})"), after, certain)
 
 
-def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
+def _to_datetime(before: MysqlType, after: MysqlType, text: str) -> str:
     """Rounds half up to the digits of the new type. Zero and partial dates only lose zeros."""
     if after.digits >= before.digits:
         return text
@@ -222,18 +222,18 @@ def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _rounded(text: str, digits: int) -> str:
-    """Returns the text of a moment, rounded to at most so many digits; NULL for a text that is no moment.
+    """Returns the text of a DATETIME, rounded to at most so many digits; NULL for a text that is none.
     (timestampdiff would depend on the session's time zone.)"""
     moved = f"timestampadd(MICROSECOND, {10 ** (6 - digits) // 2}, try_cast({text} AS TIMESTAMP_NTZ))"
     return f"left(CAST({moved} AS STRING), {_length(digits)})"
 
 
 def _length(digits: int) -> int:
-    """Returns the length of a moment's text."""
+    """Returns the length of a DATETIME's text with so many digits."""
     return 19 + bool(digits) + digits
 
 
-def _moment_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
+def _datetime_to_date(_before: MysqlType, _after: MysqlType, text: str) -> str:
     """Cuts the time off, as TiDB does, where MySQL rounds it first (``Time.Convert``)."""
     return f"left({text}, 10)"
 
@@ -316,15 +316,15 @@ _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
     (Family.BINARY, Family.TEXT): _binary_to_text,
     (Family.TEXT, Family.INTEGER): _matching(_INTEGER),
     (Family.TEXT, Family.DECIMAL): _text_to_decimal,
-    (Family.TEXT, Family.DATE): _text_to_day,
-    (Family.TEXT, Family.DATETIME): _text_to_moment,
+    (Family.TEXT, Family.DATE): _text_to_date,
+    (Family.TEXT, Family.DATETIME): _text_to_datetime,
     (Family.TEXT, Family.ENUM): _text_to_enum,
     (Family.TEXT, Family.SET): _text_to_set,
-    (Family.DATE, Family.DATETIME): _day_to_moment,
-    (Family.DATETIME, Family.DATETIME): _to_moment,
-    (Family.DATETIME, Family.DATE): _moment_to_day,
-    **{(a, b): _moment_to_number for a in _DAYS for b in (Family.INTEGER, Family.DECIMAL, *REAL)},
-    (Family.TIMESTAMP, Family.TIMESTAMP): _to_moment,
+    (Family.DATE, Family.DATETIME): _date_to_datetime,
+    (Family.DATETIME, Family.DATETIME): _to_datetime,
+    (Family.DATETIME, Family.DATE): _datetime_to_date,
+    **{(a, b): _datetime_to_number for a in _DATES for b in (Family.INTEGER, Family.DECIMAL, *REAL)},
+    (Family.TIMESTAMP, Family.TIMESTAMP): _to_datetime,
     (Family.TIME, Family.TIME): _time_to_time,
     (Family.ENUM, Family.ENUM): _elements,
     (Family.SET, Family.SET): _elements,

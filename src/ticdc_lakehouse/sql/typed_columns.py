@@ -274,11 +274,11 @@ def value_text_sql(column: TypedColumn, value: str, time_zone: str) -> str:
             plain = f"CAST({value} AS STRING)"
             return plain if kind.scale <= _PLAIN_SCALE else f"replace(format_number({value}, {kind.scale}), ',', '')"
         case Family.DATETIME:
-            return moment_text_sql(value, digits)
+            return datetime_text_sql(value, digits)
         case Family.TIMESTAMP:
             utc = _in_utc(value)
             local = utc if time_zone == "UTC" else f"convert_timezone('UTC', {literal(time_zone)}, {utc})"
-            return moment_text_sql(local, digits)
+            return datetime_text_sql(local, digits)
         case Family.FLOAT | Family.DOUBLE:
             return number_text_sql(value, spark_type)
         case _:
@@ -290,13 +290,13 @@ def _in_utc(timestamp: str) -> str:
     return f"timestampadd(MICROSECOND, unix_micros({timestamp}), TIMESTAMP_NTZ'1970-01-01 00:00:00')"
 
 
-def moment_text_sql(moment: str, digits: int | None) -> str:
+def datetime_text_sql(datetime: str, digits: int | None) -> str:
     """Returns MySQL's text of a TIMESTAMP_NTZ, with so many digits after the point; None: as far as they are not 0.
 
     ``date_format`` would take it for a time of the session's zone, where an hour may be missing, and write the digits
     as the session's time parser does.
     """
-    text = f"CAST({moment} AS STRING)"
+    text = f"CAST({datetime} AS STRING)"
     if digits is None:
         return text
     seconds = f"left({text}, 19)"

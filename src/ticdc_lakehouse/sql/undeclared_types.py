@@ -11,7 +11,7 @@ from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.sql.instant import is_own_sql
 from ticdc_lakehouse.sql.text import literal
-from ticdc_lakehouse.sql.typed_columns import moment_text_sql
+from ticdc_lakehouse.sql.typed_columns import datetime_text_sql
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 _DAYS = (-719_162, 2_932_896)
@@ -42,7 +42,7 @@ def whole_text_sql(column: ColumnDefinition, text: str, time_zone: str) -> str:
             micros = number if digits > 3 else f"({number} * 1000)"
             bounds = _MICROS if digits > 3 else (_MICROS[0] // 1000, _MICROS[1] // 1000)
             time = f"timestampadd(MICROSECOND, {micros}, {_EPOCH})"
-            return _within(number, bounds, moment_text_sql(time, digits))
+            return _within(number, bounds, datetime_text_sql(time, digits))
         case Family.TIME:
             return f"coalesce({_within(number, _CLOCK, _cut(_time_sql(number), digits))}, {text})"
         case Family.YEAR:
@@ -115,7 +115,7 @@ def _instant_sql(text: str, time_zone: str, digits: int) -> str:
     zero = literal("0000-00-00 00:00:00" + (f".{'0' * digits}" if digits else ""))
     utc = f"try_cast(replace(left({text}, 19), 'T', ' ') AS TIMESTAMP_NTZ)"
     local = f"convert_timezone('UTC', {literal(time_zone)}, {utc})"
-    shown = f"concat({moment_text_sql(local, 0)}, substring({text}, 20, length({text}) - 20))"
+    shown = f"concat({datetime_text_sql(local, 0)}, substring({text}, 20, length({text}) - 20))"
     pattern = literal(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?Z$")
     no_time = literal("^1970-01-01T00:00:00([.]0+)?Z$")
     is_shown = f"{text} RLIKE {pattern} AND {is_own_sql(utc, time_zone)}"

@@ -92,7 +92,7 @@ def _new_goods(database: Database, random: Random) -> None:
         quantity=str(random.randrange(5, 500)),
         weight=random.choice((None, f"{random.randrange(1, 4000) / 8:g}")),
         labels=str(random.randrange(16)),
-        counted=f"{_moment(random):%Y-%m-%d %H:%M:%S.%f}",
+        counted=f"{_time(random):%Y-%m-%d %H:%M:%S.%f}",
     )
 
 
@@ -129,7 +129,7 @@ def _buy(database: Database, random: Random) -> None:
         customer_id=database["customers"].any_key(random)[0],
         status=_NEW,
         total=str(total),
-        placed=f"{_moment(random):%Y-%m-%d %H:%M:%S.%f}"[:-3],
+        placed=f"{_time(random):%Y-%m-%d %H:%M:%S.%f}"[:-3],
         note=random.choice(_NOTES),
     )
 
@@ -167,7 +167,7 @@ def _forget(database: Database, random: Random) -> None:
 
 def _restock(database: Database, random: Random) -> None:
     sku = database["stock"].any_key(random)
-    counted = f"{_moment(random):%Y-%m-%d %H:%M:%S.%f}"
+    counted = f"{_time(random):%Y-%m-%d %H:%M:%S.%f}"
     database["stock"].update(sku, quantity=str(random.randrange(50, 500)), counted=counted)
 
 
@@ -199,7 +199,7 @@ def _money(random: Random, most: int) -> str:
     return str(Decimal(random.randrange(100, most)).scaleb(-2))
 
 
-def _moment(random: Random) -> datetime:
+def _time(random: Random) -> datetime:
     return _START + timedelta(microseconds=random.randrange(30 * 86_400 * 1_000_000))
 
 
