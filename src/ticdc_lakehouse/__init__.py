@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ticdc_codec.protocols import MessageDecoder, decode
     from ticdc_lakehouse.gold.time_travel import as_of
 
-_HOMES = {
+_MODULES = {
     "MessageDecoder": "ticdc_codec.protocols",
     "as_of": "ticdc_lakehouse.gold.time_travel",
     "decode": "ticdc_codec.protocols",
@@ -23,6 +23,6 @@ __all__ = ["MessageDecoder", "as_of", "decode", "inspect"]
 def __getattr__(name: str) -> object:
     """Imports each name on first use: the codecs and the command line work without Spark, so importing the package must
     not import it."""
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

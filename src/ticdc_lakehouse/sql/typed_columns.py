@@ -137,7 +137,7 @@ def irregular_sql(texts: str) -> str:
 
 def typed_column(column: ColumnDefinition) -> TypedColumn:
     """Returns the typed column of one column."""
-    spark_type, remark = _home(column)
+    spark_type, remark = _spark_type(column)
     return TypedColumn(name=column.name, spark_type=spark_type, comment=_comment(column, remark), definition=column)
 
 
@@ -159,7 +159,7 @@ def pending_remark(column: ColumnDefinition) -> str:
     return f"pending: {held} in rows not written since TSO {column.pending.since}, until a change shows their value"
 
 
-_HOMES = {
+_SPARK_TYPES = {
     Family.FLOAT: ("FLOAT", ""),
     Family.DOUBLE: ("DOUBLE", ""),
     Family.YEAR: ("SMALLINT", ""),
@@ -170,7 +170,7 @@ _HOMES = {
 }
 
 
-def _home(column: ColumnDefinition) -> tuple[str, str]:
+def _spark_type(column: ColumnDefinition) -> tuple[str, str]:
     """Returns the Spark type of a column, and what its comment must say beside the MySQL type."""
     kind = column.type
     match kind.family:
@@ -183,7 +183,7 @@ def _home(column: ColumnDefinition) -> tuple[str, str]:
         case Family.ENUM | Family.SET:
             return "STRING", _names_remark(column)
         case family:
-            return _HOMES.get(family, ("STRING", ""))
+            return _SPARK_TYPES.get(family, ("STRING", ""))
 
 
 def _decimal(kind: MysqlType) -> tuple[str, str]:
