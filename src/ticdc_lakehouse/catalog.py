@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
@@ -24,8 +24,6 @@ VERSION = version("ticdc-lakehouse")
 """The version of this package: views that another one made are made anew (`Lake.has_current_view`)."""
 _MADE_BY = "ticdc_lake.version"
 """Property of a view: the version that made it."""
-_CURRENT_VIEWS: set[tuple[str, str]] = set()
-"""Views that this process knows, with the version that made them: a loop does not ask in every round."""
 
 
 class Layer(StrEnum):
@@ -76,6 +74,8 @@ class Lake:
     """Folder of the streams' checkpoints (a volume on Databricks)."""
     on_databricks: ClassVar[bool] = True
     """True if the tables have tags and privileges, the bundle makes the schemas, and no lock keeps a second run out."""
+    _known_views: set[tuple[str, str]] = field(init=False, repr=False, compare=False, default_factory=set)
+    """Views that exist, with the version that made them: a loop does not ask in every round."""
 
     def table(self, layer: Layer, name: str) -> str:
         """Returns the quoted three-part name of a table or view: of ``name`` in the layer's schema, of ``part.name`` in
@@ -236,10 +236,10 @@ class Lake:
         """True if a view that ``view`` makes exists, and this version of the package made it."""
         if not self.exists(layer, name):
             return False
-        known = self.table(layer, name), VERSION
-        if known not in _CURRENT_VIEWS and self.property(layer, name, _MADE_BY) == VERSION:
-            _CURRENT_VIEWS.add(known)
-        return known in _CURRENT_VIEWS
+        view = self.table(layer, name), VERSION
+        if view not in self._known_views and self.property(layer, name, _MADE_BY) == VERSION:
+            self._known_views.add(view)
+        return view in self._known_views
 
     def keep_view(self, layer: Layer, name: str, query: str, *, comment: str, same_comment: bool = False) -> None:
         """Makes a view show the result of ``query``. One that exists is altered, so that it keeps its privileges;
