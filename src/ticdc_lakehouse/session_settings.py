@@ -83,7 +83,7 @@ def generated_code(spark: SparkSession, rows: int) -> Iterator[None]:
         yield
 
 
-def begun_again(spark: SparkSession) -> AbstractContextManager[None]:
+def partial_offsets_allowed(spark: SparkSession) -> AbstractContextManager[None]:
     """Lets streams that start within begin also where an earlier attempt ended while it planned the first batch, as on
     a full disk: it leaves a part of a file in the checkpoint's ``offsets``, and Spark 4.1 refuses a folder that is not
     empty."""

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
 
-_LEFT: dict[str, tuple[str | None, int | None]] = {}
-"""By checkpoint, the query and the newest batch with which this process left it: a loop need not look again."""
+_ENDED_AT: dict[str, tuple[str | None, int | None]] = {}
+"""By checkpoint, the query and the newest batch when a stream of this process ended: a loop need not look again."""
 
 
 def query_id(checkpoint: str) -> str | None:
@@ -95,9 +95,9 @@ def read_beside(checkpoint: str, name: str) -> str | None:
         return None
 
 
-def leave(checkpoint: str) -> None:
+def note_end(checkpoint: str) -> None:
     """Notes that a stream of this process has ended, and how far its checkpoint is."""
-    _LEFT[checkpoint] = query_id(checkpoint), planned(checkpoint)
+    _ENDED_AT[checkpoint] = query_id(checkpoint), planned(checkpoint)
 
 
 def refuse_older(stream: str, checkpoint: str, batch_after: Callable[[str, int], int | None], way_out: str) -> None:
@@ -107,7 +107,7 @@ def refuse_older(stream: str, checkpoint: str, batch_after: Callable[[str, int],
     ``batch_after`` returns the newest batch of a query in the tables, None if they have none after the given one.
     """
     query, newest = query_id(checkpoint), planned(checkpoint)
-    if query is None or _LEFT.get(checkpoint) == (query, newest):
+    if query is None or _ENDED_AT.get(checkpoint) == (query, newest):
         return
     last = -1 if newest is None else newest
     found, newest = batch_after(query, last), planned(checkpoint)

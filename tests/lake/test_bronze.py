@@ -146,7 +146,7 @@ def test_older_copies_of_the_tables_are_refused(
         shutil.rmtree(folder)
         shutil.copytree(copy, folder)
     feed.lake.refresh()
-    monkeypatch.setattr(stream_checkpoint, "_LEFT", {})  # of another process
+    monkeypatch.setattr(stream_checkpoint, "_ENDED_AT", {})  # of another process
     feed.send(0, Source(table="t").insert(at(4), 4, "a"))
     feed.resolve(at(4))
     for _ in range(2):

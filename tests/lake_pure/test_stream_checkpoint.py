@@ -79,7 +79,7 @@ def test_a_checkpoint_that_lacks_batches_of_the_tables_is_an_older_copy(tmp_path
     assert refuse_older(None) == [("q", 8)]
     plan_and_append_meanwhile(9)
     (tmp_path / "offsets" / "9").unlink()
-    stream_checkpoint.leave(str(tmp_path))
+    stream_checkpoint.note_end(str(tmp_path))
     assert refuse_older(None) == [], "as this process left it"
     for number in ("0", "8"):
         (tmp_path / "offsets" / number).unlink()

@@ -26,7 +26,7 @@ from ticdc_lakehouse.bronze.micro_batch import MicroBatches
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.error_text import first_line, root_cause
-from ticdc_lakehouse.session_settings import begun_again
+from ticdc_lakehouse.session_settings import partial_offsets_allowed
 
 # A consumer asks for what comes next before it hands over what it has read, and Kafka answers the requests of a
 # connection one after the other. So at the end of a partition the question for its offsets, which Spark asks next,
@@ -191,10 +191,10 @@ def _land(
     )
     messages = lake.spark.readStream.format("kafka").options(**options).load().drop("timestampType")
     writer = messages.writeStream.queryName(f"bronze {source.feed}").option("checkpointLocation", checkpoint)
-    with begun_again(lake.spark):
+    with partial_offsets_allowed(lake.spark):
         query = (writer if continuous else writer.trigger(availableNow=True)).foreachBatch(append.append).start()
     query.awaitTermination()
-    stream_checkpoint.leave(checkpoint)
+    stream_checkpoint.note_end(checkpoint)
     if not begun:
         check_topic_ids(lake.spark, source.feed, options, checkpoint)
     return _landed(lake, source.feed, append, query.recentProgress, started)

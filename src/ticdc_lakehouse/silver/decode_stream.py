@@ -23,7 +23,7 @@ from ticdc_codec.protocols import Decoder
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.session_settings import begun_again, generated_code, settings
+from ticdc_lakehouse.session_settings import generated_code, partial_offsets_allowed, settings
 from ticdc_lakehouse.silver import events_table
 
 TOO_LARGE = "message_too_large"
@@ -97,10 +97,10 @@ def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decod
     started = writer if continuous else writer.trigger(availableNow=True)
     read = stream_checkpoint.messages_read(lake.checkpoint(f"bronze_{decoding.feed}"))
     fast = generated_code(lake.spark, read - _read_before(checkpoint))
-    with row_by_row(lake.spark), begun_again(lake.spark), fast:
+    with row_by_row(lake.spark), partial_offsets_allowed(lake.spark), fast:
         query = started.toTable(events)
     query.awaitTermination()
-    stream_checkpoint.leave(checkpoint)
+    stream_checkpoint.note_end(checkpoint)
     stream_checkpoint.write_beside(checkpoint, _READ, str(read))
     if interrupted is None:
         done = _counted_by_progress(
