@@ -27,8 +27,9 @@ from ticdc_lakehouse.bronze.landing import (
     messages_table,
 )
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
+from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, thresholds_of
+from ticdc_lakehouse.config.security import kafka_source_options
 from ticdc_lakehouse.gold.maintenance import Maintained, maintain
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.overrides import OverrideAction, override
@@ -93,7 +94,7 @@ class Run:
             feed=self.feed.name,
             kafka_options={
                 **self.feed.kafka_options,
-                **security_options(self.feed, self.secret, on_databricks=self.lake.on_databricks),
+                **kafka_source_options(self.feed.security, self.secret, on_databricks=self.lake.on_databricks),
             },
             starting_offsets=self.feed.starting_offsets,
             servers_place=self.feed.servers_place,

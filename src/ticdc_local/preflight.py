@@ -23,8 +23,9 @@ from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_codec.protocols import Pair
 from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.config.feed import Feed, security_options
+from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
+from ticdc_lakehouse.config.security import kafka_source_options
 from ticdc_lakehouse.folder_lake import holds_table
 from ticdc_lakehouse.silver.first_messages import MESSAGES, mistake
 from ticdc_lakehouse.tidb.session import Secret, address_of
@@ -112,7 +113,7 @@ def _security(feed: Feed, secret: Secret) -> dict[str, str]:
     reads."""
     if feed.gold.reads_source and feed.source is not None:
         address_of(feed.source, secret)
-    return security_options(feed, secret)
+    return kafka_source_options(feed.security, secret, on_databricks=False)
 
 
 def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None:

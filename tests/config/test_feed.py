@@ -12,7 +12,8 @@ from feed_file import RIGHT, mistakes, written
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.options import CraftFloat
-from ticdc_lakehouse.config.feed import SecretReference, load_feed, load_feeds, security_options
+from ticdc_lakehouse.config.feed import SecretReference, load_feed, load_feeds
+from ticdc_lakehouse.config.security import kafka_source_options
 from ticdc_lakehouse.policy import Mode, OnDrop, OnIrregular, OnUnsupportedDdl, Policy
 
 EXAMPLES = Path(__file__).parents[2] / "resources" / "feeds"
@@ -138,7 +139,7 @@ def test_secrets_are_resolved_when_asked_for(tmp_path: Path) -> None:
     )
     feed = load_feed(written(tmp_path, text))
     assert feed.security["sasl.jaas.config"] == SecretReference(scope="kafka", key="jaas")
-    assert security_options(feed, lambda scope, key: f"<{scope} {key}>") == {
+    assert kafka_source_options(feed.security, lambda scope, key: f"<{scope} {key}>", on_databricks=False) == {
         "kafka.security.protocol": "SASL_SSL",
         "kafka.sasl.oauthbearer.token.endpoint.url": "https://id.example/token",
         "kafka.sasl.jaas.config": "<kafka jaas>",

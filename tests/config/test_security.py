@@ -9,7 +9,8 @@ from feed_file import RIGHT, mistakes, written
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.client_option import CLIENT_OPTIONS
-from ticdc_lakehouse.config.feed import load_feed, security_options
+from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.config.security import kafka_source_options
 
 # option and value in YAML, and what the mistake says.
 WRONG = {
@@ -50,7 +51,7 @@ def test_a_wrong_option_is_named(tmp_path: Path, option: str) -> None:
 @pytest.mark.parametrize("option", RIGHT_ONES)
 def test_an_option_reaches_the_client(tmp_path: Path, option: str) -> None:
     feed = load_feed(with_security(tmp_path, option))
-    assert security_options(feed, lambda scope, key: scope + key) == {
+    assert kafka_source_options(feed.security, lambda scope, key: scope + key, on_databricks=False) == {
         f"kafka.{option.partition(':')[0]}": RIGHT_ONES[option]
     }
 
@@ -92,18 +93,20 @@ CLASSES = {
 @pytest.mark.parametrize(("name", "value"), CLASSES)
 def test_classes_have_the_names_of_the_runtime(tmp_path: Path, name: str, value: str) -> None:
     feed = load_feed(with_security(tmp_path, f"{name}: {{secret: kafka/it}}"))
-    given = [security_options(feed, lambda _scope, _key: value, on_databricks=there) for there in (True, False)]
+    given = [
+        kafka_source_options(feed.security, lambda _scope, _key: value, on_databricks=there) for there in (True, False)
+    ]
     assert tuple(options[f"kafka.{name}"] for options in given) == CLASSES[name, value]
 
 
 def test_service_credential_is_an_option_of_the_source_only_on_databricks(tmp_path: Path) -> None:
     feed = load_feed(with_security(tmp_path, "databricks.serviceCredential: msk"))
-    options = security_options(feed, lambda scope, key: scope + key, on_databricks=True)
+    options = kafka_source_options(feed.security, lambda scope, key: scope + key, on_databricks=True)
     assert options == {"databricks.serviceCredential": "msk"}
     with pytest.raises(
         ConfigError, match=r"kafka\.security\.databricks\.serviceCredential: expected only on Databricks"
     ):
-        security_options(feed, lambda scope, key: scope + key)
+        kafka_source_options(feed.security, lambda scope, key: scope + key, on_databricks=False)
 
 
 def test_misspelt_service_credential_is_named(tmp_path: Path) -> None:

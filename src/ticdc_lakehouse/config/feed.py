@@ -21,13 +21,13 @@ from ticdc_lakehouse.config.kafka import Kafka, Servers
 from ticdc_lakehouse.config.keys import Key, read_struct
 from ticdc_lakehouse.config.live import Live
 from ticdc_lakehouse.config.name_clashes import clashes, known_names
-from ticdc_lakehouse.config.security import SecretReference, client_options, read_security
+from ticdc_lakehouse.config.security import SecretReference, read_security
 from ticdc_lakehouse.config.sink_uri import read_options
 from ticdc_lakehouse.config.table_filter import TableFilter
 from ticdc_lakehouse.policy import Mode, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.script import tables_from_sql
-from ticdc_lakehouse.tidb.session import DSN_FORM, Secret, address_of
+from ticdc_lakehouse.tidb.session import DSN_FORM, address_of
 
 FEED_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 FEED_NAME_WORDS = "at most 40 letters a-z, digits and _, beginning with a letter"
@@ -54,7 +54,7 @@ class Feed:
     retired: tuple[str, ...]
     """Topics, and partitions as ``topic/3``, for which the watermark does not wait."""
     security: Mapping[str, str | SecretReference]
-    """Options of the Kafka client; `security_options` resolves the references."""
+    """Options of the Kafka client; `config.security.kafka_source_options` resolves the references."""
     tables: TableFilter
     bronze: Bronze
     silver: Silver
@@ -145,12 +145,6 @@ def load_feeds(folder: Path, names: Iterable[str], *, bootstrap_servers: str | N
     if mistakes:
         raise ConfigError("\n".join(dict.fromkeys(mistakes)))
     return tuple(feeds)
-
-
-def security_options(feed: Feed, secret: Secret, *, on_databricks: bool = False) -> dict[str, str]:
-    """Returns the options of Spark's Kafka source that hold the feed's security, as `config.security.client_options`
-    returns them."""
-    return client_options(feed.security, secret, on_databricks=on_databricks)
 
 
 def _check_parameter(bootstrap_servers: str) -> None:

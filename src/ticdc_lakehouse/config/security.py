@@ -89,7 +89,7 @@ def _secret_reference(value: Mapping[object, object], key: Key) -> SecretReferen
     return SecretReference(scope=scope, key=name)
 
 
-def client_options(security: Mapping[str, Value], secret: Secret, *, on_databricks: bool) -> dict[str, str]:
+def kafka_source_options(security: Mapping[str, Value], secret: Secret, *, on_databricks: bool) -> dict[str, str]:
     """Returns the options of Spark's Kafka source; ``secret(scope, key)`` returns a secret's text.
 
     A feed file may name the client's classes as open-source Spark or as Databricks' runtime has them, and runs on both.
