@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from ticdc_codec.batch import SchemaName
-from ticdc_codec.errors import AttentionError, ConfigError
+from ticdc_codec.errors import AttentionError, ConfigError, LakehouseError
 from ticdc_codec.event import Column
 from ticdc_codec.protocols import protocol_named
 from ticdc_codec.traits import ProtocolTraits
@@ -52,6 +54,9 @@ from ticdc_lakehouse.silver.decoding_zone import note_zone, noted_zone
 from ticdc_lakehouse.silver.first_messages import check_protocol, check_same_protocol, note_protocol
 from ticdc_lakehouse.silver.quarantine import Replayed, positions_of
 from ticdc_lakehouse.tidb.session import DSN_FORM, Address, Secret, Snapshot, SnapshotAt, address_of
+
+RUN_FAILURES = (LakehouseError, PySparkException, Py4JError, OSError)
+"""What a run of one feed may raise while the other feeds continue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

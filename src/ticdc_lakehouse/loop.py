@@ -14,15 +14,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from ticdc_codec.errors import ConfigError, LakehouseError
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.counted import counted, duration
-from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.entry import RUN_FAILURES, Run
 from ticdc_lakehouse.error_text import cause
 from ticdc_lakehouse.gold.maintenance import Maintained, last_maintained
 from ticdc_lakehouse.gold.views import refresh_session
@@ -37,7 +36,6 @@ LONGEST_PAUSE = 300.0
 """Seconds that a feed which fails again and again is left alone, at most."""
 _MAINTENANCE_PAUSE = timedelta(hours=1)
 """The pause after maintenance that failed, unless the next one is due before."""
-_FAILURES = (LakehouseError, PySparkException, Py4JError, OSError)
 _JAVA_ENDED = (Py4JNetworkError, ConnectionRefusedError)
 """Failures of py4j's own connection: Kafka's come as errors of Spark, TiDB's as `ConfigError`, and a mounted folder may
 abort a connection, but refuses none."""
@@ -148,7 +146,7 @@ class _Feed:
         self.number += 1
         try:
             done = self.round()
-        except _FAILURES as error:
+        except RUN_FAILURES as error:
             _check_java(error)
             self.failures += 1
             # What gold published before a failure of bronze or silver still shows it what others publish.
@@ -169,7 +167,7 @@ class _Feed:
                 return None
             self.known = None
             done = self.run.maintain()
-        except _FAILURES as error:
+        except RUN_FAILURES as error:
             _check_java(error)
             self.may_be_outdated = True
             self.maintenance_due = datetime.now(UTC) + min(self.maintain_every, _MAINTENANCE_PAUSE)

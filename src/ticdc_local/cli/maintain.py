@@ -6,11 +6,9 @@ import argparse
 import json
 import sys
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
-
 from ticdc_codec.errors import LakehouseError
 from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.entry import RUN_FAILURES
 from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import retention
@@ -20,7 +18,6 @@ from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import feed_files, feed_named
 
-_FAILURES = (LakehouseError, PySparkException, Py4JError, OSError)
 EXAMPLES = """examples:
   ticdc-lake maintain                   every feed that has a file and has published
   ticdc-lake maintain --feed crm --json"""
@@ -47,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             done = _maintained(options, feed, lake)
             kept = () if options.json else retention.lines(lake, feed)
-        except _FAILURES as error:
+        except RUN_FAILURES as error:
             why = str(error) if isinstance(error, LakehouseError) else spark_text(error)
             print(f"{feed}: not maintained: {why}", file=sys.stderr)
             objects.append({"feed": feed, "error": why})
