@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from ticdc_local.cli.arguments import feed_argument, local_path, place_arguments
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import chosen_feeds, open_reader, read_feed_files
 from ticdc_local.cli.status import health_of, status_of
-from ticdc_local.report.facts import feed_facts, now
+from ticdc_local.report.facts import feed_facts
 from ticdc_local.report.page import page
 
 FILE = "report.html"
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     with progress("reading the lake"):
         files = read_feed_files(options, chosen_feeds(options, lake))
         feeds = [feed_facts(lake, status_of(lake, feed, file)) for feed, file in files.items()]
-    html = page(lake.name, now(), feeds, partial(health_of, files))
+    html = page(lake.name, datetime.now(UTC), feeds, partial(health_of, files))
     if options.output == STANDARD_OUTPUT:
         print(html, end="")
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.bronze import landing
@@ -181,8 +181,3 @@ def _tables(lake: DeltaReader, feed: str) -> tuple[TableFacts, ...]:
         for name, definition in sorted(definitions.items())
         if definition is not None
     )
-
-
-def now() -> datetime:
-    """Returns the time when the page is made."""
-    return datetime.now(UTC)
