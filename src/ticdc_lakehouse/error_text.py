@@ -16,9 +16,9 @@ def first_line(error: BaseException) -> str:
     return next((line for line in lines if line and not line.startswith(_CALL)), type(error).__name__)
 
 
-def root_cause(error: BaseException) -> str | None:
-    """Returns name and text of what Java names as the first cause of an error, unless the error's first line has the
-    text already. None if it names none."""
+def java_root_cause(error: BaseException) -> str | None:
+    """Returns name and text of the innermost cause that PySpark took over from Java with an error; None without one,
+    and if the error's first line has its text already."""
     root = error
     while (cause := getattr(root, "_cause", None)) is not None:
         root = cause
@@ -34,15 +34,14 @@ def cause(error: BaseException) -> str:
     return reported_cause(error) or first_line(error)
 
 
-def last_cause(error: BaseException) -> str:
-    """Returns what caused an error of Java that came through py4j, on one line: the last error that its text names."""
-    causes = _RAISED.findall(str(error))
-    return str(causes[-1]) if causes else first_line(error)
-
-
 def reported_cause(error: BaseException) -> str | None:
-    """Returns name and text of the last error that a report of Spark names, often far below its first line: of several
-    the one which caused the others. None if an error reports no traceback."""
-    report = str(error)
-    causes = _RAISED.findall(report) if "Traceback (most recent call last)" in report else []
-    return str(causes[-1]) if causes else None
+    """Returns name and text of what caused the error in a Python worker that Spark reports, often far below the first
+    line of its report; None if an error reports no traceback."""
+    return last_named(error) if "Traceback (most recent call last)" in str(error) else None
+
+
+def last_named(error: BaseException) -> str | None:
+    """Returns name and text of the last error that an error's text names, Python's or Java's: of several the one which
+    caused the others. None if it names none."""
+    named = _RAISED.findall(str(error))
+    return str(named[-1]) if named else None

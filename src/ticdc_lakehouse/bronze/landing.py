@@ -25,7 +25,7 @@ from ticdc_lakehouse.bronze.lost_messages import loss_of
 from ticdc_lakehouse.bronze.micro_batch import MicroBatches
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
-from ticdc_lakehouse.error_text import first_line, root_cause
+from ticdc_lakehouse.error_text import first_line, java_root_cause
 from ticdc_lakehouse.session_settings import partial_offsets_allowed
 
 # A consumer asks for what comes next before it hands over what it has read, and Kafka answers the requests of a
@@ -358,7 +358,7 @@ def _explain(source: KafkaSource, checkpoint: str, error: StreamingQueryExceptio
         raise OffsetGapError(f"feed {source.feed}: {loss}") from error
     if not any(condition in text for condition in _NOT_OF_KAFKA):
         topics = source.kafka_options.get("subscribe") or source.kafka_options.get("subscribePattern")
-        cause = root_cause(error)
+        cause = java_root_cause(error)
         raise ConfigError(
             f"feed {source.feed}: reading topics {topics} from {source.kafka_options['kafka.bootstrap.servers']} "
             f"stopped; check {source.servers_place} and kafka.security: {first_line(error)}"

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import OffsetGapError
 from ticdc_lakehouse import stream_checkpoint
-from ticdc_lakehouse.error_text import last_cause
+from ticdc_lakehouse.error_text import first_line, last_named
 from ticdc_lakehouse.log import warn
 
 _FILE = "topic_ids.json"
@@ -68,7 +68,7 @@ def _topic_ids(
     try:
         admin = client.create(_properties(jvm, kafka_options))
     except Py4JError as error:
-        warn("bronze", "topic ids not checked", feed=feed, reason=last_cause(error))
+        warn("bronze", "topic ids not checked", feed=feed, reason=last_named(error) or first_line(error))
         return
     try:
         names = jvm.java.util.ArrayList()
