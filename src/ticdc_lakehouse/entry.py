@@ -102,7 +102,7 @@ class Run:
                 **kafka_source_options(self.feed.security, self.secret, on_databricks=self.lake.on_databricks),
             },
             starting_offsets=self.feed.starting_offsets,
-            servers_place=self.feed.servers_place,
+            servers_setting=self.feed.servers_setting,
         )
         with self._exclusive(Layer.BRONZE), timed("bronze", "landed", feed=self.feed.name) as fields:
             check_feed_name(self.lake, self.feed.name)

@@ -99,7 +99,7 @@ def problems(feeds: Sequence[Feed], lake: Path, secret: Secret) -> dict[str, str
 def _problem(feed: Feed, lake: Path, secret: Secret) -> str | None:
     try:
         options = _security(feed, secret)
-        check_brokers(feed.bootstrap_servers, feed.servers_place)
+        check_brokers(feed.bootstrap_servers, feed.servers_setting)
         client = _client(feed, options)
         if client is not None:
             _check_kafka(feed, client, lake)
@@ -145,7 +145,7 @@ def read_sample(feed: Feed, secret: Secret) -> Sample | None:
     Raises ConfigError if its brokers cannot be read, or a topic does not exist.
     """
     options = _security(feed, secret)
-    check_brokers(feed.bootstrap_servers, feed.servers_place)
+    check_brokers(feed.bootstrap_servers, feed.servers_setting)
     client = _client(feed, options)
     if client is None:
         return None

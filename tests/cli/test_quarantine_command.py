@@ -16,7 +16,7 @@ from ticdc_codec.protocols import PROTOCOLS
 from ticdc_local.cli import main
 from ticdc_local.cli import quarantine as quarantine_command
 from ticdc_local.cli.quarantine import message_text
-from ticdc_local.cli.quarantined import dump
+from ticdc_local.cli.quarantined_messages import dump
 
 PROJECT = Path(__file__).parents[2]
 EXTENSION = {"enable-tidb-extension": True}

@@ -76,8 +76,8 @@ class KafkaSource:
     kafka_options: Mapping[str, str]
     """Options of Spark's Kafka source: ``kafka.bootstrap.servers``, ``subscribe`` or ``subscribePattern``, security."""
     starting_offsets: str = "earliest"
-    servers_place: str = "kafka.bootstrap_servers"
-    """Where the brokers stand, for messages."""
+    servers_setting: str = "kafka.bootstrap_servers"
+    """What names the brokers, for messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -361,6 +361,6 @@ def _explain(source: KafkaSource, checkpoint: str, error: StreamingQueryExceptio
         cause = java_root_cause(error)
         raise ConfigError(
             f"feed {source.feed}: reading topics {topics} from {source.kafka_options['kafka.bootstrap.servers']} "
-            f"stopped; check {source.servers_place} and kafka.security: {first_line(error)}"
+            f"stopped; check {source.servers_setting} and kafka.security: {first_line(error)}"
             f"{'' if cause is None else f', because of {cause}'}"
         ) from error

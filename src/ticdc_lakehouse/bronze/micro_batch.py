@@ -49,15 +49,15 @@ class MicroBatches:
         batch, ends = self.first_batch + number, stream_checkpoint.planned_offsets(self.checkpoint, number)
         starts = stream_checkpoint.planned_offsets(self.checkpoint, number - 1) if number > 0 else {}
         # As many messages as offsets: then so it is in each partition.
-        if ends.keys() == starts.keys() and total == sum(end - starts[place] for place, end in ends.items()):
-            read = {place: (end - starts[place], starts[place]) for place, end in ends.items()}
+        if ends.keys() == starts.keys() and total == sum(end - starts[each] for each, end in ends.items()):
+            read = {each: (end - starts[each], starts[each]) for each, end in ends.items()}
         else:
             read = _counted(spark, self.messages_table, batch)
         now, columns = datetime.now(UTC), dict(spark.table(self.offsets_table).dtypes)
         rows = []
-        for place, end in sorted(ends.items()):
-            count, first = read.get(place, (0, end))
-            values = (batch, query, *place, starts.get(place, first), end, count, self._listing(number), now)
+        for partition, end in sorted(ends.items()):
+            count, first = read.get(partition, (0, end))
+            values = (batch, query, *partition, starts.get(partition, first), end, count, self._listing(number), now)
             rows.append(dict(zip(columns, values, strict=True)))
         return spark.sql(rows_sql(rows, ", ".join(f"{name}: {kind}" for name, kind in columns.items())))
 

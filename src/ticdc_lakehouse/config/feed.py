@@ -75,8 +75,8 @@ class Feed:
         return self.starting_offsets == "latest"
 
     @property
-    def servers_place(self) -> str:
-        """Where its brokers stand, for messages."""
+    def servers_setting(self) -> str:
+        """What names its brokers, for messages: a key of its file, or the parameter."""
         if self.servers_are_parameter:
             return "parameter bootstrap_servers"
         return f"kafka.bootstrap_servers in {self.name}.yml"

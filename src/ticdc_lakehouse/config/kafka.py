@@ -68,7 +68,7 @@ _Topic = Annotated[
     ),
 ]
 
-_Place = Annotated[
+_TopicOrPartition = Annotated[
     str,
     Meta(
         pattern=r"^(?!\.{1,2}(/|$))[a-zA-Z0-9._-]{1,249}(/[0-9]{1,9})?$(?!\n)",
@@ -96,7 +96,7 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     retired: Annotated[
-        tuple[_Place, ...],
+        tuple[_TopicOrPartition, ...],
         Meta(
             description="Topics, or partitions as `topic/3`, to which TiCDC sends nothing any more: the watermark does "
             "not wait for them ([when](operator.md#runbook))."
@@ -122,9 +122,9 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if self.topics.count(topic) > 1:
                 times = self.topics.count(topic)
                 (key / "topics").note(f"expected each topic once, found {topic!r} {times} times")
-        for place in self.retired:
-            if not self._may_have(place.partition("/")[0]):
-                (key / "retired").note(f"expected topics of the feed, or their partitions, found {place!r}")
+        for retired in self.retired:
+            if not self._may_have(retired.partition("/")[0]):
+                (key / "retired").note(f"expected topics of the feed, or their partitions, found {retired!r}")
 
     def _may_have(self, topic: str) -> bool:
         """True if the topic is one of the feed's, as far as the file says."""

@@ -189,9 +189,9 @@ def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:
         return []
     rows = lake.rows(f"""
         SELECT topic, partition, offset, reason, database, table FROM (
-            SELECT *, row_number() OVER (PARTITION BY topic, partition, database, table ORDER BY offset) AS place
-            FROM ({open_messages_sql(lake, feed)}) AS open) AS placed
-        WHERE place = 1""")
+            SELECT *, row_number() OVER (PARTITION BY topic, partition, database, table ORDER BY offset) AS nth
+            FROM ({open_messages_sql(lake, feed)}) AS open) AS numbered
+        WHERE nth = 1""")
     return [BlockingMessage(**row) for row in rows]
 
 
@@ -224,10 +224,11 @@ def absent(
 
 def _at(positions: Sequence[Position]) -> str:
     """Returns the SQL condition that a message is at one of these positions; any message if there are none."""
-    places = (
-        f"(topic = {literal(topic)} AND partition = {number} AND offset = {at})" for topic, number, at in positions
+    conditions = (
+        f"(topic = {literal(topic)} AND partition = {partition} AND offset = {offset})"
+        for topic, partition, offset in positions
     )
-    return " OR ".join(places) or "true"
+    return " OR ".join(conditions) or "true"
 
 
 def replay(
@@ -351,7 +352,7 @@ def _record(lake: Lake, feed: str, positions: DataFrame, action: QuarantineActio
 
 
 def _after_all_replays(lake: Lake, events: str) -> datetime:
-    """Returns the current time, or the moment after the newest replay if another machine's clock is ahead."""
+    """Returns the current time, or the microsecond after the newest replay if another machine's clock is ahead."""
     [row] = lake.rows(f"SELECT max(replayed_at) AS newest FROM {events} WHERE replayed_at IS NOT NULL")
     now: datetime = datetime.now(UTC)
     return now if row["newest"] is None else max(now, row["newest"] + timedelta(microseconds=1))

@@ -19,7 +19,7 @@ from ticdc_local.cli.arguments import feed_argument, in_same_place, place_argume
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import check_feed, feed_files, feed_named, open_reader
-from ticdc_local.cli.quarantined import failure_text, print_absent, show, trial, tried_object
+from ticdc_local.cli.quarantined_messages import failure_text, print_absent, show, trial, tried_object
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.runner.display import without_controls
 
