@@ -23,6 +23,7 @@ from ticdc_codec.errors import ConfigError, OffsetGapError
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze.lost_messages import loss_of
 from ticdc_lakehouse.bronze.micro_batch import MicroBatches
+from ticdc_lakehouse.bronze.restored_copy import RestoredCopyCheck
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.error_text import first_line, java_root_cause
@@ -179,16 +180,15 @@ def _land(
     options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
     check_topic_ids(lake.spark, source.feed, options, checkpoint)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
-    first_batch = _first_batch(lake, source.feed, checkpoint, last_used)
-    _refuse_older(lake, source.feed, checkpoint, first_batch, last_used)
     append = MicroBatches(
         messages_table=lake.table(Layer.BRONZE, messages_table(source.feed)),
         offsets_table=lake.table(Layer.BRONZE, offsets_table(source.feed)),
         checkpoint=checkpoint,
-        first_batch=first_batch,
+        first_batch=_first_batch(lake, source.feed, checkpoint, last_used),
         interrupted=interrupted,
         listed_before=None if continuous else started + (interrupted is not None),
     )
+    RestoredCopyCheck(lake=lake, feed=source.feed, batches=append, last_used=last_used).run()
     messages = lake.spark.readStream.format("kafka").options(**options).load().drop("timestampType")
     writer = messages.writeStream.queryName(f"bronze {source.feed}").option("checkpointLocation", checkpoint)
     with partial_offsets_allowed(lake.spark):
@@ -236,55 +236,6 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str, last_used: Callable[[in
     first = int(own) if own is not None else max(int(following or 0), last_used(-1) + 1)
     stream_checkpoint.write_beside(checkpoint, _FIRST_BATCH, str(first))
     return first
-
-
-def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int, last_used: Callable[[int], int]) -> None:
-    """Raises ConfigError if something was restored from an older copy: the checkpoint, which ends before bronze's
-    tables; the tables, which lack a batch that the checkpoint has committed; or both, which end before silver or
-    gold."""
-
-    def batch_after(_query: str, last: int) -> int | None:
-        committed = stream_checkpoint.next_batch(checkpoint) - 1  # asked first: another run may append meanwhile
-        since = {messages_table(feed): last + 1, offsets_table(feed): max(committed, 0)}
-        batches = (
-            f"SELECT max(batch) AS batch FROM {lake.table(Layer.BRONZE, name)} WHERE batch >= {first_batch + first}"
-            for name, first in since.items()
-        )
-        [row] = lake.rows(f"SELECT max(batch) AS batch FROM ({' UNION ALL '.join(batches)})")
-        newest = None if row["batch"] is None else int(row["batch"]) - first_batch
-        if newest is None:
-            _refuse_older_tables(feed, checkpoint, committed, first_batch)
-        if newest is None or newest <= last:
-            _refuse_both_older(feed, checkpoint, first_batch, last_used(first_batch + last))
-        return newest
-
-    way_out = "bronze continues where its tables end"
-    stream_checkpoint.refuse_older(f"feed {feed}: bronze", checkpoint, batch_after, way_out)
-
-
-def _refuse_older_tables(feed: str, checkpoint: str, committed: int, first_batch: int) -> None:
-    """Raises ConfigError if the newest batch that the checkpoint has committed read any partition: the tables, which
-    lack it, are older. A batch in which the pattern matched no topic adds nothing to them."""
-    if committed >= 0 and stream_checkpoint.planned_offsets(checkpoint, committed):
-        raise ConfigError(
-            f"feed {feed}: bronze lacks batch {first_batch + committed}, with which its checkpoint {checkpoint} ends: "
-            "its tables were restored from an older copy, and what came since would be missing. Delete that folder and "
-            f"silver_{feed} beside it: bronze continues where its tables end, and silver decodes anew what bronze keeps"
-        )
-
-
-def _refuse_both_older(feed: str, checkpoint: str, first_batch: int, used: int) -> None:
-    """Raises ConfigError if silver or gold has the batch ``used``, and the checkpoint ends before it: new batches would
-    have numbers that they have seen."""
-    newest = stream_checkpoint.planned(checkpoint)  # another run may have planned it meanwhile
-    last = first_batch + (-1 if newest is None else newest)
-    if used > last:
-        raise ConfigError(
-            f"feed {feed}: bronze and its checkpoint {checkpoint} end with batch {last}, silver or gold has batch "
-            f"{used}: both were restored from an older copy, and gold would pass by what comes now. Delete that folder "
-            f"and silver_{feed} beside it: bronze continues where its tables end, with batch {used + 1}, and silver "
-            "decodes anew what bronze keeps"
-        )
 
 
 def refuse_removed(source: KafkaSource, topics: Collection[str]) -> None:
