@@ -115,15 +115,15 @@ class Inspector:
 
     def _protocol_of(self, key: bytes | None, value: bytes | None) -> tuple[str | None, Mapping[str, str], str]:
         """Returns the protocol, the options that the bytes show, and the reason."""
-        look = recognise_one(key, value)
+        found = recognise_one(key, value)
         others = self._others
         if self._protocol is not None:
-            if look.protocol in (None, self._protocol):
-                return self._protocol, look.options, "as given"
-            return self._protocol, {}, f"as given, although {look.reason}"
-        if others is not None and others.protocol is not None and (look.protocol is None or look.damaged):
-            return others.protocol, others.options, f"as the other messages are, although {look.reason}"
-        return look.protocol, look.options, look.reason
+            if found.protocol in (None, self._protocol):
+                return self._protocol, found.options, "as given"
+            return self._protocol, {}, f"as given, although {found.reason}"
+        if others is not None and others.protocol is not None and (found.protocol is None or found.damaged):
+            return others.protocol, others.options, f"as the other messages are, although {found.reason}"
+        return found.protocol, found.options, found.reason
 
     def _decoder(self, protocol: str, shown: Mapping[str, str]) -> MessageDecoder:
         """Returns one decoder for all messages with the same options, so that it knows their schemas."""

@@ -12,7 +12,7 @@ both. Messages that fit no protocol are reported as such, never as the most simi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -63,16 +63,16 @@ class Recognised:
 def recognise(messages: Iterable[tuple[bytes | None, bytes | None]]) -> Recognised:
     """Recognises messages (keys and values) of one changefeed. A protocol, or an option, is named if nearly all show
     it; the reason says what the others are."""
-    looks = [recognise_one(key, value) for key, value in messages]
-    if len(looks) == 1:
-        return looks[0]
+    single = [recognise_one(key, value) for key, value in messages]
+    if len(single) == 1:
+        return single[0]
     groups: dict[str | None, list[Recognised]] = defaultdict(list)
-    for look in looks:
-        groups[None if look.damaged else look.protocol].append(look)
+    for recognised in single:
+        groups[None if recognised.damaged else recognised.protocol].append(recognised)
     ranked = sorted(groups.items(), key=lambda group: -len(group[1]))
     reason = "; ".join(_group_text(protocol, group) for protocol, group in ranked) or "no messages"
     protocol, group = next(iter(ranked), (None, []))
-    if protocol is None or len(group) < NEARLY_ALL * len(looks):
+    if protocol is None or len(group) < NEARLY_ALL * len(single):
         return Recognised(reason=reason)
     options, mixed = _options(group)
     differ = f"; they differ in {', '.join(mixed)}" if mixed else ""
@@ -86,8 +86,8 @@ def _group_text(protocol: str | None, group: list[Recognised]) -> str:
 def _options(group: list[Recognised]) -> tuple[dict[str, str], list[str]]:
     """Returns the options that nearly all messages agree in that show them, and the names of the others."""
     shown: dict[str, Counter[str]] = defaultdict(Counter)
-    for look in group:
-        for name, value in look.options.items():
+    for recognised in group:
+        for name, value in recognised.options.items():
             shown[name][value] += 1
     most = {name: values.most_common(1)[0] for name, values in shown.items()}
     agreed = {name: value for name, (value, times) in most.items() if times >= NEARLY_ALL * shown[name].total()}
@@ -182,18 +182,16 @@ def _compressed(value: bytes) -> Recognised | None:
     """Recognises a compressed value; None if it is not compressed, or has no content."""
     for compression in (Compression.LZ4, Compression.SNAPPY):
         try:
-            recognised = _bare_text(decompress(value, compression, _MOST_BYTES))
+            content = decompress(value, compression, _MOST_BYTES)
         except DecodeError:
             continue
+        if content[:1] in (b"", b"\x01"):  # Craft is never compressed
+            continue
+        recognised = _bare(content)
         if recognised is not None and recognised.protocol is not None:
             options = {**recognised.options, _COMPRESSION: compression.value}
             return replace(recognised, options=options, reason=f"{compression.value}: {recognised.reason}")
     return None
-
-
-def _bare_text(content: bytes) -> Recognised | None:
-    # Craft is never compressed.
-    return None if content[:1] in (b"", b"\x01") else _bare(content)
 
 
 def _open_protocol(key: bytes, value: bytes | None) -> Recognised:
@@ -219,11 +217,11 @@ def _open_compression(value: bytes | None) -> dict[str, str]:
         text = next((text for text in texts_of(value or b"") if text), b"")
     except DecodeError:
         return {}
-    compression, _ = _open_text(text)
-    return {} if compression is None else {_COMPRESSION: compression.value}
+    read = _open_text(text)
+    return {} if read is None else {_COMPRESSION: read[0].value}
 
 
-def _open_text(text: bytes) -> tuple[Compression | None, frozenset[str]]:
+def _open_text(text: bytes) -> tuple[Compression, Set[str]] | None:
     """Returns the compression of one event's JSON object, and the names of its members; None for any other text."""
     for compression in Compression:
         try:
@@ -231,17 +229,17 @@ def _open_text(text: bytes) -> tuple[Compression | None, frozenset[str]]:
         except DecodeError:
             continue
         if members is not None:
-            return compression, frozenset(members)
-    return None, frozenset({""})
+            return compression, members.keys()
+    return None
 
 
 def _open_without_key(value: bytes) -> Recognised | None:
     """Recognises Open Protocol's value without its key: it cannot be decoded."""
     try:
-        named = [_open_text(text)[1] for text in texts_of(value) if text]
+        read = [_open_text(text) for text in texts_of(value) if text]
     except DecodeError:
         return None
-    if not all(any(names <= known for known in _OPEN_VALUES) for names in named):
+    if not all(text is not None and any(text[1] <= known for known in _OPEN_VALUES) for text in read):
         return None
     reason = "the value is lengths and JSON of Open Protocol's events, but its key is missing"
     return Recognised(protocol="open_protocol", options=_open_compression(value), reason=reason, damaged=True)

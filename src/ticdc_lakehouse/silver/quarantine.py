@@ -348,7 +348,7 @@ def _record(lake: Lake, feed: str, positions: DataFrame, action: QuarantineActio
         F.lit(note).alias("note"),
         at.alias("acted_at"),
     )
-    _append(rows, lake.table(Layer.OPS, ACTIONS))
+    rows.write.format("delta").mode("append").saveAsTable(lake.table(Layer.OPS, ACTIONS))
 
 
 def _after_all_replays(lake: Lake, events: str) -> datetime:
@@ -365,7 +365,3 @@ def _append_in_order(feed: str, rows: DataFrame, events: str, began: datetime) -
     once = {"txnAppId": f"ticdc-lake replay {feed}", "txnVersion": str(round(began.timestamp() * 1_000_000))}
     with suppress(ConcurrentTransactionException):
         rows.write.format("delta").mode("append").options(**once).saveAsTable(events)
-
-
-def _append(rows: DataFrame, table: str) -> None:
-    rows.write.format("delta").mode("append").saveAsTable(table)
