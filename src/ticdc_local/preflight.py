@@ -254,7 +254,7 @@ def _first_read(
 def _messages(
     feed: Feed, consumer: Consumer, metadata: ClusterMetadata, partitions: list[TopicPartition]
 ) -> list[Pair]:
-    """Returns the first messages, as far as they come in a moment; none if all partitions are empty.
+    """Returns first messages, of some or all of the partitions; none if all are empty.
 
     Raises ConfigError where neither a message nor the end of a partition comes, and where the user may not read.
     """
