@@ -69,8 +69,20 @@ class LatePlanner(OverriddenPlanner):
 
 
 def assert_late_rows(seed: int, *, replayed: bool, blocks: bool, comes_back: bool) -> None:
-    random = Random(seed)
-    script = Script(random, blocks=blocks, comes_back=comes_back)
+    script = Script(Random(seed), blocks=blocks, comes_back=comes_back)
+    planner, end = played(script, replayed=replayed)
+    for name, state in planner.before.tables.items():
+        table = script.at(end).get(name.table)
+        # A table that gold never had under a name begins anew with what is replayed there.
+        if state.stop is None and (table is not None or not (blocks and replayed)):
+            assert table is not None, (seed, name)
+            held = planner.merged[state.stable_id]
+            assert held <= table.rows if state.stable_id in planner.late_tables else held == table.rows, (seed, name)
+
+
+def played(script: Script, *, replayed: bool) -> tuple[LatePlanner, int]:
+    """The planner of a script after all of its rows have come, and the end of the script's last window."""
+    random = script.random
     script.play(random.choice((15, 40)))
     planner = LatePlanner(script, [row for row in script.rows if random.random() < 0.2], replayed=replayed)
     end = 0
@@ -85,13 +97,7 @@ def assert_late_rows(seed: int, *, replayed: bool, blocks: bool, comes_back: boo
         for name in planner.undecided():
             planner.override(name)
         planner.play(end + later, script.ddls)
-    for name, state in planner.before.tables.items():
-        table = script.at(end).get(name.table)
-        # A table that gold never had under a name begins anew with what is replayed there.
-        if state.stop is None and (table is not None or not (blocks and replayed)):
-            assert table is not None, (seed, name)
-            held = planner.merged[state.stable_id]
-            assert held <= table.rows if state.stable_id in planner.late_tables else held == table.rows, (seed, name)
+    return planner, end
 
 
 @pytest.mark.parametrize("comes_back", [False, True])
@@ -114,6 +120,26 @@ ONCE_LOST = {
 @pytest.mark.parametrize(("seed", "replayed", "comes_back"), ONCE_LOST.values(), ids=ONCE_LOST)
 def test_rows_that_were_once_lost_silently(seed: int, replayed: bool, comes_back: bool) -> None:
     assert_late_rows(seed, replayed=replayed, blocks=True, comes_back=comes_back)
+
+
+TWO_OF_ONE_NAME = {
+    "a late row from before the RENAME of a table that gold did not know": (15, False, False),
+    "the same, of a table that lags behind": (10, False, True),
+    "a replay from before a RENAME at the watermark": (41, True, True),
+}
+
+
+@pytest.mark.parametrize(("seed", "replayed", "blocks"), TWO_OF_ONE_NAME.values(), ids=TWO_OF_ONE_NAME)
+def test_rows_that_once_made_two_tables_of_one_name(seed: int, replayed: bool, blocks: bool) -> None:
+    played(Script(Random(seed), idle=True, blocks=blocks, comes_back=False), replayed=replayed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("replayed", [False, True])
+def test_late_rows_of_tables_that_gold_did_not_know_end_no_run(replayed: bool, blocks: bool) -> None:
+    for seed in range(2000):
+        played(Script(Random(seed), idle=True, blocks=blocks, comes_back=seed % 2 > 0), replayed=replayed)
 
 
 @pytest.mark.long

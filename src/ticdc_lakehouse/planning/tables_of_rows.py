@@ -8,13 +8,14 @@ from collections.abc import Iterable, Set
 from ticdc_lakehouse.planning.barriers import names_after, unapplied_after
 from ticdc_lakehouse.planning.blocking import of_wrong_table
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
+from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.published_state import Origin
 from ticdc_lakehouse.planning.recovery import last_recoverable, recoverable_of
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut, restored
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.schema.names import TableName, fold
-from ticdc_lakehouse.schema.statement import RenameTables, may_give_name, unqualified_name
+from ticdc_lakehouse.schema.statement import RenameTables, may_give_name, names_of, unqualified_name
 
 
 class TablesOfRows:
@@ -58,6 +59,28 @@ class TablesOfRows:
             self._end_kept(name, first)
             if self._tables.builders.named(name) is None and not self._begin_blocked(name, first):
                 self._infer_table(name, first, through)
+
+    def end_late_tables(self, ddls: Iterable[DdlEvent]) -> None:
+        """Ends each table that began with late rows, and that these DDLs, of one commit_ts up to the watermark, gave
+        the name of a published table: they are one, of which gold did not know the former name. It lacks the rows."""
+        named = {(name, ddl.commit_ts) for ddl in ddls for each in ddl.statements for name in names_of(each)}
+        for name, commit_ts in sorted(named) if not self._inputs.eventual else ():
+            self._end_late_tables_named(name, commit_ts)
+
+    def _end_late_tables_named(self, name: TableName, commit_ts: int) -> None:
+        builders = self._tables.builders
+        late = [each for each in builders.all_named(name) if self._is_unpublished(each)]
+        known = [each for each in builders.all_named(name) if each not in late and each.named_at <= commit_ts]
+        for each in late if known else ():
+            builders.remove(each)
+            known[0].stop = _lacks_rows(known[0].stop, "a name that it had before gold knew it")
+
+    def _is_unpublished(self, builder: TablePlanBuilder) -> bool:
+        """True if the table was not published under its name, nor with columns under another one."""
+        if builder.published_name is None:
+            return builder.state is None
+        published = self._inputs.before.tables[builder.published_name]
+        return builder.published_name != builder.name and not published.stable_id
 
     def _begin_blocked(self, name: TableName, first: int) -> bool:
         """Adds a table of rows from ``first`` on that is blocked, for the first reason that there is; False if there is
@@ -179,7 +202,7 @@ class TablesOfRows:
             takes = builder.name == name and builder.named_at < last
             had_name = builder.definition is not None and builder.definition.stable_id in ids
             if (had_name or builder.awaited_rows_at(first)) and not takes:
-                builder.stop = _lacks_rows(builder.stop, name)
+                builder.stop = _lacks_rows(builder.stop, f"the name that it had before, {name}")
         self._make_unknown(ids)
 
     def _make_unknown(self, ids: Set[str]) -> None:
@@ -210,7 +233,7 @@ def _may_be_given(name: TableName, ddls: Iterable[DdlEvent]) -> bool:
     return any(may_give_name(statement, name) for ddl in ddls for statement in ddl.statements)
 
 
-def _lacks_rows(stop: StopReason | None, name: TableName) -> StopReason:
+def _lacks_rows(stop: StopReason | None, former_name: str) -> StopReason:
     """Returns the reason of a table that lacks rows which no later window reads; its present one if only an export, or
     the table's end, removes that."""
     if stop is not None and (
@@ -218,6 +241,6 @@ def _lacks_rows(stop: StopReason | None, name: TableName) -> StopReason:
     ):
         return stop
     blocked = "" if stop is None else f" while it was blocked ({stop.cause})"
-    detail = f"rows arrived late under the name that it had before, {name}{blocked}"
+    detail = f"rows arrived late under {former_name}{blocked}"
     ways_out = (WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT)
     return StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=ways_out, needs_override=True)

@@ -89,6 +89,8 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
             for statement in ddl.statements:
                 plan_ddl(tables, ddl, statement)
         tables.record_renames(ordered)
+        if commit_ts <= inputs.before.tso:
+            rows.end_late_tables(ordered)
     rows.infer_tables(inputs.tso)
     tables.finish()
     plans = [_plan(inputs, each) for each in tables.builders]
