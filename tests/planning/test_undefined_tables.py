@@ -346,10 +346,12 @@ REPLAYED = replace(ROWS, first=12, last=12, replayed=True)
 """The message that was in quarantine above 11."""
 
 
-def after_quarantine(*ddls: DdlEvent, rows: tuple[RowGroup, ...] = ()) -> tuple[list[TablePlan], PlanningInput]:
-    """What a window leaves of a table that gold does not know, of which the first message is in quarantine; and the
-    next window, in which nothing is in quarantine any more."""
-    now = replace(window(*ddls), quarantine_points={NAME: quarantined(11)})
+def after_quarantine(
+    *ddls: DdlEvent, rows: tuple[RowGroup, ...] = (), tso: int = 11
+) -> tuple[list[TablePlan], PlanningInput]:
+    """What a window leaves of a table that gold does not know, of which the first message is in quarantine above a TSO;
+    and the next window, in which nothing is in quarantine any more."""
+    now = replace(window(*ddls), quarantine_points={NAME: quarantined(tso)})
     made = plan_tables(now)
     gone = [
         Recoverable(name=each.name, stable_id="", version=-1, dropped_at=each.dropped_at or 0)
@@ -373,9 +375,21 @@ def test_it_waits_for_its_rows_once_the_message_is_dismissed() -> None:
     assert (block_reason(plan(later)), merged(plan(later))) == (None, [group(NAME, 25)])
 
 
-def test_a_replayed_row_of_a_table_that_was_dropped_since_makes_no_table() -> None:
-    made, replayed = after_quarantine(ddl(15, "DROP TABLE t"), rows=(REPLAYED,))
+@pytest.mark.parametrize("ddls", [(), (ddl(11, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))"),)])
+@pytest.mark.parametrize("tso", [10, 11])
+def test_a_replayed_row_of_a_table_that_was_dropped_since_makes_no_table(tso: int, ddls: tuple[DdlEvent, ...]) -> None:
+    """Also where the next window does not read the DROP again."""
+    made, replayed = after_quarantine(*ddls, ddl(15, "DROP TABLE t"), rows=(REPLAYED,), tso=tso)
     assert (made, plan_tables(replayed).tables) == ([], ())
+    replayed = replace(replayed, window=replace(replayed.window, ddls=()))
+    assert plan_tables(replayed).tables == ()
+
+
+def test_a_replayed_row_from_after_a_drop_shows_that_the_table_is_back() -> None:
+    _, replayed = after_quarantine(ddl(11, "CREATE TABLE t LIKE nobody"), ddl(15, "DROP TABLE t"))
+    row = replace(REPLAYED, first=17, last=17)
+    replayed = replace(replayed, window=replace(replayed.window, ddls=(), rows={NAME: (row,)}))
+    assert "its rows continue after TiDB dropped it" in (block_reason(plan(replayed)) or "")
 
 
 def test_a_replayed_row_from_before_a_truncate_is_not_the_tables() -> None:

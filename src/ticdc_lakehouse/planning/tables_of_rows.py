@@ -176,7 +176,8 @@ class TablesOfRows:
         is_new = any(group.replayed for group in of_first)
         if is_new or not any(each == name and first > after for each, after in self._read_again):
             self._block_former(name, first, max(group.last for group in of_first))
-        return self._had_name(name, first - 1)
+        dropped = recoverable_of(self._tables.recoverable, name)
+        return self._had_name(name, first - 1) or not all(each.dropped_before(first) for each in dropped)
 
     def _includes(self, name: TableName, commit_ts: int) -> bool:
         """True if a table that has this name includes its rows at a commit_ts. One whose columns and rows are unknown
