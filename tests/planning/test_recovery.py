@@ -26,9 +26,9 @@ from one_table import (
 )
 
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
-from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.steps import ExchangeRows
-from ticdc_lakehouse.planning.stop_reason import StopKind, restored
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, restored
 from ticdc_lakehouse.planning.window import BatchRange, DdlEvent
 from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.policy import OnDrop, Policy
@@ -174,6 +174,33 @@ def test_the_table_that_was_dropped_last_comes_back() -> None:
     now = dropped(ddl(12, "RECOVER TABLE t"), gone=(DELETED, older))
     assert plan(now).state == replace(STATE, applied_tso=9)
     assert [each.dropped_at for each in plan_tables(now).recoverable] == [5, 9]
+
+
+OLDER = replace(DELETED, stable_id="f_d_t__data_5", dropped_at=5)
+FLASHBACK = ddl(18, "FLASHBACK TABLE t TO u")
+
+
+def test_a_kept_table_that_the_filter_leaves_out_since_is_the_one_that_comes_back() -> None:
+    """It is not shown any more, and TiDB dropped it last."""
+    left_out = GoldConfig(feed="f", time_zone="UTC", matches=lambda _, table: table != "t")
+    kept = replace(STATE, applied_tso=9, stop=StopReason(kind=StopKind.DROPPED, commit_ts=9, needs_override=True))
+    for ddls, gone in (((), [(9, DATA), (5, None)]), ((FLASHBACK,), [(9, None), (5, None)])):
+        now = dropped(*ddls, gone=(OLDER,), config=left_out)
+        made = plan_tables(replace(now, before=replace(now.before, tables={NAME: kept})))
+        known = [(each.dropped_at, each.start and each.start.stable_id) for each in made.recoverable]
+        assert sorted(known, key=lambda each: each[0] or 0, reverse=True) == gone
+        assert [(each.name, each.start, block_reason(each)) for each in made.tables] == [(U, KNOWN, None)][: len(ddls)]
+
+
+def test_what_a_truncate_so_soon_after_an_export_removed_is_what_comes_back() -> None:
+    """Gold does not know these rows: the export may be from after the TRUNCATE."""
+    exported = replace(KNOWN, origin=Origin.EXPORT, commit_ts=10, named_at=10)
+    now = planning_input(known=exported, state=STATE, ddls=(ddl(12, "TRUNCATE TABLE t"), FLASHBACK))
+    definitions = {DATA: exported, OLDER.stable_id: replace(KNOWN, stable_id=OLDER.stable_id)}
+    now = replace(now, before=replace(now.before, recoverable=(OLDER,)), definitions=definitions)
+    made = plan(now, U)
+    assert "the rows of the restored table are unknown" in (block_reason(made) or "")
+    assert "taken seconds before" in (block_reason(plan(now)) or "")
 
 
 def test_a_table_is_not_restored_to_a_name_that_another_one_has() -> None:

@@ -139,6 +139,7 @@ def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
     if builder.may_include(ddl):
         merge_until(tables.inputs, builder, ddl.commit_ts)
         block_unless_skipped(tables.inputs, ddl, builder, unsupported(ddl, _EXPORT_TOO_CLOSE))
+        tables.keep_recoverable(unknown_table(builder.name, ddl.commit_ts))  # TiDB restores it, not an older one
         return
     was_blocked = builder.stop is not None
     merge_until(tables.inputs, builder, ddl.commit_ts)

@@ -50,6 +50,16 @@ class WindowTables:
         self.waiting: list[DdlEvent] = []
         """RENAMEs at the window's end that the next window does."""
         self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
+        self._end_kept_that_are_left_out()
+
+    def _end_kept_that_are_left_out(self) -> None:
+        """Keeps dropped tables that gold showed (``on_drop: keep``), and that the feed's filter leaves out since, as
+        recoverable: TiDB restores them, and not older ones of their names."""
+        for name, state in self.inputs.before.tables.items():
+            if state.dropped and not self.inputs.config.matches(*name):
+                kept = published_builder(self.inputs, name, state)
+                kept.stop = None
+                self.keep_recoverable(kept)
 
     def finish(self) -> None:
         """Merges the remaining rows of all tables. A blocked table gives way where another one has its name: it keeps
