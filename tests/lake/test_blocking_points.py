@@ -79,8 +79,8 @@ def append(lake: Lake, feed: str, tables: int) -> None:
     lake.spark.sql(f"INSERT INTO {events_table.full_name(lake, feed)} ({names}) {rows}")
 
 
-def points(reader: Reader, feed: str) -> dict[str, int]:
-    found = completeness(reader, feed, Published(tso=110), lambda *_: True).quarantine_points
+def points(reader: Reader, feed: str, batch: int = -1) -> dict[str, int]:
+    found = completeness(reader, feed, Published(tso=110, batch=batch), lambda *_: True).quarantine_points
     return {name.table: point.tso for name, point in found.items()}
 
 
@@ -97,3 +97,7 @@ def test_tables_stop_at_the_watermark_before_their_message(spark: SparkSession, 
         assert points(counting, feed) == expected
         queries.add(counting.queries)
     assert len(queries) == 1, "whatever the number of messages"
+
+    # The published state has read it there.
+    read = {name: 110 if 4 <= int(name[1:]) < 8 else tso for name, tso in expected.items()}
+    assert points(lake, feed, batch=0) == read

@@ -115,7 +115,7 @@ def completeness(
         batch=batch,
         waiting_on=_waiting_on(highest, before.tso, has_changes, blocked_by, retired) if is_unchanged else gap,
         blocked_by=blocked_by,
-        quarantine_points=_quarantine_points(lake, feed, before.tso, of_tables),
+        quarantine_points=_quarantine_points(lake, feed, before, of_tables),
         late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
         late_ddls=sum(entry.late_ddls for entry in progress if entry.batch <= batch),
         has_ddls=has_ddls,
@@ -320,10 +320,10 @@ def _waiting_on(
 
 
 def _quarantine_points(
-    lake: Reader, feed: str, published_tso: int, blocking: Sequence[quarantine.BlockingMessage]
+    lake: Reader, feed: str, before: Published, blocking: Sequence[quarantine.BlockingMessage]
 ) -> dict[TableName, BlockingPoint]:
     """Returns for each table with a quarantined message the highest watermark before that message in its partition."""
-    watermarks = _watermarks_before(lake, feed, published_tso, blocking)
+    watermarks = _watermarks_before(lake, feed, before, blocking)
     found: dict[TableName, BlockingPoint] = {}
     for message in blocking:
         point = BlockingPoint(tso=watermarks[message.position], stop=quarantined(message))
@@ -333,14 +333,16 @@ def _quarantine_points(
 
 
 def _watermarks_before(
-    lake: Reader, feed: str, published_tso: int, messages: Sequence[quarantine.BlockingMessage]
+    lake: Reader, feed: str, before: Published, messages: Sequence[quarantine.BlockingMessage]
 ) -> dict[str, int]:
-    """Returns by position the highest watermark, above the published one, that its partition has before a message;
-    UNSEEN without one. One query whatever their number: of a new feed of Simple each table may have one."""
+    """Returns by position the highest watermark that its partition has before a message: the published one, which the
+    published state has read there, or a higher one; UNSEEN without one. One query whatever their number: of a new feed
+    of Simple each table may have one."""
     if not messages:
         return {}
     places = ", ".join(f"({literal(each.topic)}, {each.partition}, {each.offset})" for each in messages)
     partitions = sorted({f"(topic = {literal(each.topic)} AND partition = {each.partition})" for each in messages})
+    published = f"(commit_ts = {before.tso} AND batch <= {before.batch})"
     # A running maximum by offset over watermarks and messages, which have no commit_ts; it excludes a watermark at the
     # message's own offset.
     rows = lake.rows(f"""
@@ -349,7 +351,8 @@ def _watermarks_before(
                    max(commit_ts) OVER (PARTITION BY topic, partition ORDER BY offset, commit_ts NULLS FIRST) AS tso
             FROM (
                 SELECT topic, partition, offset, commit_ts FROM {events_table.full_name(lake, feed)}
-                WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {published_tso} AND ({" OR ".join(partitions)})
+                WHERE kind = '{Kind.RESOLVED}' AND (commit_ts > {before.tso} OR {published})
+                  AND ({" OR ".join(partitions)})
                 UNION ALL
                 SELECT topic, partition, offset, CAST(NULL AS BIGINT) AS commit_ts
                 FROM (VALUES {places}) AS messages (topic, partition, offset)) AS placed) AS running
