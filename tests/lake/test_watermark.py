@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import Changefeed, Source, at, ddl
+from changefeed import Changefeed, Source, alter, at, ddl
 
 from ticdc_codec.event import Resolved
 from ticdc_codec.tso import Tso, with_time
@@ -199,6 +199,25 @@ def test_a_topic_is_not_waited_for_once_its_table_is_dropped_without_a_row(of_ma
     send_to(feed, own, ddl(at(6), "DROP TABLE `shop`.`own`", "shop", "own", "ERASE"))
     feed.resolve(at(7))
     assert feed.go().tso == at(7)
+
+
+def test_the_topic_of_a_table_that_had_only_ddls_is_not_retired(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """It is idle: its first row may be in Kafka, and not read yet, when a watermark of another topic is."""
+    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-idle.*"}
+    feed = Changefeed(spark, broker, tmp_path, name="idle", described={"kafka": kafka})
+    own = f"{feed.topic}-own"
+    broker.create_topic(own, 1)
+    feed.send(0, T.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    send_to(feed, own, alter(1, "own", "ADD w INT"), alter(2, "own", "DROP w"), Resolved(commit_ts=at(2)))
+    assert feed.go().tso == at(2)
+    feed.resolve(at(5))
+    assert feed.go().tso == at(2)
+    send_to(feed, own, OWN.insert(at(4), 1, "x"), Resolved(commit_ts=at(5)))
+    applied = feed.go()
+    assert (applied.tso, applied.blocked, feed.rows("own")) == (at(5), {}, {1: ("x",)})
 
 
 @pytest.mark.long

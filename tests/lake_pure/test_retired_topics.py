@@ -159,7 +159,7 @@ class Events:
         return [*self.found]
 
 
-def renames(*sent: tuple[str, int, str]) -> Events:
+def ddls(*sent: tuple[str, int, str]) -> Events:
     """Of topic, commit_ts and text."""
     none = {"partition": None, "database": "d", "table": None}
     return Events([{**none, "kind": "ddl", "topic": topic, "last": at, "query": query} for topic, at, query in sent])
@@ -174,7 +174,7 @@ def test_a_name_within_a_rename_has_no_table(second: int, empty: set[str]) -> No
     """Each RENAME of one statement is sent to the topic of its old name (wire.md 2.4), also of one that no table has
     before or after. Of statements of their own, `tmp` is a table in between."""
     now = Published(tso=10, tables={T: LIVE, U: LIVE})
-    lake = renames(
+    lake = ddls(
         ("t", 12, "RENAME TABLE `d`.`t` TO `d`.`tmp`;"),
         ("u", 12 + second, "RENAME TABLE `d`.`u` TO `d`.`t`;"),
         ("tmp", 12 + 2 * second, "RENAME TABLE `d`.`tmp` TO `d`.`u`;"),
@@ -183,9 +183,21 @@ def test_a_name_within_a_rename_has_no_table(second: int, empty: set[str]) -> No
     assert found == Topics(retired=set(), empty=empty)
 
 
+@pytest.mark.parametrize("at", [9, 10])
+@pytest.mark.parametrize("query", ["ALTER TABLE t ADD c INT", "TRUNCATE TABLE t"])
+def test_a_table_that_had_only_ddls_is_not_gone(query: str, at: int) -> None:
+    """Gold does not have it before its first row."""
+    now = Published(tso=10, tables={U: LIVE})
+    found = retired_topics(ddls(("t", at, query)), "f", now, [("t", 0)], read_through(UNSEEN), of_feed)
+    assert found == Topics(retired=set(), empty={"t"})
+    dropped = ddls(("t", at, query), ("t", 12, "DROP TABLE t"))
+    found = retired_topics(dropped, "f", now, [("t", 0)], read_through(UNSEEN), of_feed)
+    assert found == Topics(retired={"t"}, empty=set())
+
+
 @pytest.mark.parametrize(("confirmed", "retired"), [(10, set()), (11, {"t"})])
 def test_rows_of_a_renamed_table_are_there_once_other_topics_confirm_it(confirmed: int, retired: set[str]) -> None:
     """TiCDC sends the old topic no watermark any more if it restarts right after the RENAME."""
     now = Published(tso=10, tables={T: LIVE}, topics={"t": frozenset({T})})
-    lake = renames(("t", 12, "RENAME TABLE `d`.`t` TO `d`.`u`;"))
+    lake = ddls(("t", 12, "RENAME TABLE `d`.`t` TO `d`.`u`;"))
     assert retired_topics(lake, "f", now, [("t", 0)], read_through(confirmed), of_feed).retired == retired

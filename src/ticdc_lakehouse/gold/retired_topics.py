@@ -3,10 +3,10 @@
 TiCDC sends watermarks only to the topics of current tables. With one topic per table, the topic of a dropped or renamed
 table is **retired**. Before the DDL TiCDC sent every row of the table, and a watermark up to just below the DDL. Gold
 does not wait for the rows of a dropped table; the rows of a renamed one are complete once that watermark has arrived. A
-topic's tables are those of its rows and of its DDLs, since a table may be dropped before its first row. They are part
-of the state (`Published.topics`), so that no history is read.
+topic's tables are those of its rows and of the DDLs that make, rename or drop one, since a table may be dropped before
+its first row (`tables_of`). They are part of the state (`Published.topics`), so that no history is read.
 
-A topic without a row or a DDL is **empty**. It may belong to a table that is about to get its first row, or to no
+A topic without such a row or DDL is **empty**. It may belong to a table that is about to get its first row, or to no
 table: a stray topic that the pattern matches, or the topic of a name that one RENAME TABLE both gives and takes. A
 topic that had only tables which the feed leaves out counts as empty too, since gold does not know whether they still
 exist. An empty topic counts with the watermark that the other topics confirm (``watermark``).
@@ -26,12 +26,10 @@ from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import (
-    AlterTable,
     DropDatabase,
     DropTables,
     RenameTables,
     Statement,
-    TruncateTable,
     given_names,
     unqualified_name,
 )
@@ -67,7 +65,8 @@ class Topics:
     retired: set[str]
     """Topics whose tables were all dropped or renamed."""
     empty: set[str]
-    """Topics that never had a row or a DDL, or only those of tables that the feed leaves out."""
+    """Topics that never had a row or DDL of one of their tables (`tables_of`), or only of tables that the feed leaves
+    out."""
 
 
 def retired_topics(
@@ -164,9 +163,10 @@ def _new_events(lake: Reader, feed: str, before: Published, topics: Collection[s
 
 
 def tables_of(statement: Statement) -> list[TableName]:
-    """Returns the tables whose topic gets the DDL, as far as its text shows: a RENAME goes to that of the old name
-    (wire.md 2.4). An EXCHANGE PARTITION goes to that of one table or the other: ticdc takes the partitioned one, tiflow
-    not."""
+    """Returns the tables that a DDL adds to its topic or takes from it, as far as its text shows: a RENAME goes to that
+    of the old name (wire.md 2.4). None of any other DDL, such as ALTER or TRUNCATE: gold may not have the table as long
+    as it has no row, and would take it for one that is gone. (An EXCHANGE PARTITION goes to the topic of one table or
+    the other: ticdc takes the partitioned one, tiflow not.)"""
     if unqualified_name(statement) is not None:
         return []
     match statement:
@@ -174,8 +174,6 @@ def tables_of(statement: Statement) -> list[TableName]:
             return [old for old, _ in pairs]
         case DropTables(names=names):
             return list(names)
-        case TruncateTable(name=name) | AlterTable(name=name):
-            return [name]
         case _:
             return list(given_names(statement))
 

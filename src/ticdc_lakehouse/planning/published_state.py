@@ -93,7 +93,7 @@ class Published:
     definitions: dict[str, Definition] = field(default_factory=dict)
     """The newest definition of each table, by its stable id."""
     topics: dict[str, frozenset[TableName]] = field(default_factory=dict)
-    """By topic, the tables of which it ever delivered a row change or DDL, up to the watermark."""
+    """By topic, the tables of its row changes and DDLs (`gold.retired_topics.tables_of`) up to the watermark."""
 
     def definition_of(self, name: TableName) -> Definition | None:
         """Returns the newest definition of the table that has the name; None if none has it, or its columns are

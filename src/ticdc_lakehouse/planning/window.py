@@ -116,7 +116,7 @@ class Window:
     """Time of the newest replay among the events, or the previous window's value."""
     row_changes: int
     topics: Mapping[str, frozenset[TableName]] = field(default_factory=dict)
-    """By topic, the tables of which it delivered a row change or DDL."""
+    """As in `Published`, of this window."""
 
 
 def statements_of(query: str, database: str | None, table: str | None) -> tuple[TableStatement, ...]:
