@@ -4,7 +4,7 @@
 # MAGIC - **In**: a feed and a TSO. In TiDB, `SELECT TIDB_CURRENT_TSO()` inside a transaction gives one.
 # MAGIC - **Out**: the feed's tables as DataFrames, all at the newest published watermark that is not after the TSO.
 # MAGIC - **Contract**: reads only. The tables belong together: no transaction shows in one and is missing in
-# MAGIC   another.
+# MAGIC   another. A table that was blocked then is older: the first line below names it, with its TSO.
 # MAGIC - **See**: <a href="$../tour">the tour</a>, which goes through all layers of a feed.
 
 # COMMAND ----------
@@ -23,7 +23,7 @@ dbutils.widgets.text("tso", "", "TSO (empty: the newest watermark)")
 from ticdc_lakehouse.widgets import snapshot_from_widgets
 
 snapshot = snapshot_from_widgets(spark, dbutils)
-print(f"watermark {snapshot.tso}, {snapshot.time}")
+print(snapshot)
 
 # COMMAND ----------
 

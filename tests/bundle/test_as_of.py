@@ -54,6 +54,19 @@ def test_without_a_tso_it_reads_the_newest(asked: list[tuple[str, int | None, La
     assert lake.schemas == {layer: layer.value for layer in Layer}
 
 
+def test_it_says_which_tables_are_behind(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their views below look like those of the others."""
+    behind = {"shop.orders": 470613127188971521, "shop.items": 470613127188971520}
+    snapshot = AsOf(feed="f", tso=470613127470252033, time=datetime.now(UTC), tables={}, behind=behind, names={})
+    monkeypatch.setattr(widgets, "as_of", lambda *_, **__: snapshot)
+    run()
+    assert capsys.readouterr().out == (
+        f"watermark 470613127470252033, {snapshot.time}; behind it: "
+        "shop.items (as of TSO 470613127188971520 (2026-11-21 07:36:49.455 UTC)), "
+        "shop.orders (as of TSO 470613127188971521 (2026-11-21 07:36:49.455 UTC))\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("tso", "said"),
     [

@@ -40,6 +40,16 @@ class AsOf:
     names: Mapping[str, str]
     """``database.table`` to the name of its gold view, with ``_`` after the part of a schema (``gold.schema``)."""
 
+    @property
+    def behind_text(self) -> str:
+        """``behind`` for people; empty if no table is."""
+        return ", ".join(f"{name} (as of TSO {with_time(tso)})" for name, tso in sorted(self.behind.items()))
+
+    def __str__(self) -> str:
+        """Returns the watermark and what is behind it, for people."""
+        behind = f"; behind it: {self.behind_text}" if self.behind else ""
+        return f"watermark {self.tso}, {self.time}{behind}"
+
     def __getitem__(self, table: str) -> DataFrame:
         spelled = {fold(name): name for name in self.tables}.get(fold(table))
         if spelled is None:

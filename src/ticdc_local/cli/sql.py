@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, PySparkException
 
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.tso import time_of, with_time
+from ticdc_codec.tso import time_of
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold import table_views, view_marker, views
@@ -285,8 +285,7 @@ def as_of_line(lake: Lake, feed: str, tso: int, made: AsOfViews) -> str:
         lake.spark.catalog.dropTempView(name)
     when = f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC (TSO {snapshot.tso})"
     text = f"{feed} as of {when}; read these without the gold. prefix: {', '.join(made[feed])}"
-    behind = ", ".join(f"{name} (as of TSO {with_time(at)})" for name, at in sorted(snapshot.behind.items()))
-    return f"{text}; behind: {behind}" if behind else text
+    return f"{text}; behind: {snapshot.behind_text}" if snapshot.behind else text
 
 
 def typed(read_line: Callable[[str], str | None]) -> Iterator[str]:
