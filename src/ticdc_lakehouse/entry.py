@@ -185,7 +185,7 @@ class Run:
 
     def alarm(self) -> None:
         """Raises AttentionError if the feed passes a threshold of its section ``alarm``, with a sentence for each."""
-        problems = alarm.problems(self.lake, self.feed.name, thresholds_of(self.feed))
+        problems = alarm.problems(self.lake, self.feed.name, thresholds_of(self.feed), self.gold_config.retired)
         if problems:
             raise AttentionError(f"feed {self.feed.name} needs attention: {'; '.join(problems)}")
 

@@ -181,6 +181,18 @@ def test_a_message_that_stops_all_tables_needs_attention_however_many_are_tolera
     assert alarms() == [], "there is no watermark that it stops"
 
 
+@pytest.mark.parametrize("retired", ["crm", "crm/1"])
+def test_a_message_of_a_retired_partition_stops_no_table(lake: MadeUpLake, retired: str) -> None:
+    lake.batch(1, (1, GARBAGE))
+    config = GoldConfig(feed="crm", time_zone="UTC", retired=frozenset({retired}))
+    tolerated = Thresholds(quarantine=5)
+    assert problems(DeltaReader(lake.root), "crm", tolerated, {"crm/0"}) == [
+        "waiting on the quarantined message crm/1/1"
+    ]
+    assert problems(DeltaReader(lake.root), "crm", tolerated, config.retired) == []
+    assert feed_status(DeltaReader(lake.root), "crm", config).concerns(tolerated) == []
+
+
 def test_a_message_that_stops_all_tables_is_said_once(lake: MadeUpLake) -> None:
     lake.batch(1, (0, GARBAGE))
     said = problems(DeltaReader(lake.root), "crm", Thresholds())

@@ -232,15 +232,17 @@ def _highest_watermarks(
 ) -> dict[TopicPartition, int]:
     """Returns the highest watermark of each partition that the newest decoded batch knows, except the retired ones."""
     known = landed[batch].messages if batch in landed else ()
-    highest = {
-        (topic, number): UNSEEN
-        for topic, number in known
-        if topic not in retired and f"{topic}/{number}" not in retired
-    }
+    highest = {partition: UNSEEN for partition in known if is_waited_for(partition, retired)}
     for entry in progress:
         if entry.partition in highest and entry.batch <= batch:
             highest[entry.partition] = max(highest[entry.partition], entry.resolved)
     return highest
+
+
+def is_waited_for(partition: TopicPartition, retired: Collection[str]) -> bool:
+    """True unless ``kafka.retired`` names the partition (``topic/3``) or its topic."""
+    topic, number = partition
+    return topic not in retired and f"{topic}/{number}" not in retired
 
 
 def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> int:

@@ -3,7 +3,7 @@ against what is published and in quarantine. Creates nothing, and reads no histo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,6 +12,7 @@ from ticdc_lakehouse.bronze.landing import landed_messages
 from ticdc_lakehouse.catalog import Reader
 from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.watermark import is_waited_for
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import texts_of
@@ -33,16 +34,16 @@ class Thresholds:
     needs it always."""
 
 
-def problems(lake: Reader, feed: str, thresholds: Thresholds) -> list[str]:
+def problems(lake: Reader, feed: str, thresholds: Thresholds, retired: Collection[str] = ()) -> list[str]:
     """Returns a sentence for each threshold that the feed passes, and for a message that stops the whole feed; none if
-    all is well."""
+    all is well. ``retired``: topics and partitions (``topic/3``) that nothing waits for."""
     current = published(lake, feed)
     landed = 0 if current.tso else landed_messages(lake, feed)
     in_silver = events_table.exists(lake, feed)
     reasons = quarantine.reasons(lake, feed) if in_silver and thresholds.quarantine > 0 else {}
     is_said = any(_in_quarantine(reasons, thresholds.quarantine))
     has_watermark = current.tso > 0 and current.mode is Mode.WATERMARKS
-    stopping = _stopping(lake, feed) if in_silver and has_watermark and not is_said else ()
+    stopping = _stopping(lake, feed, retired) if in_silver and has_watermark and not is_said else ()
     return [*stopping, *problems_of(current, landed, reasons, thresholds, datetime.now(UTC))]
 
 
@@ -51,10 +52,11 @@ def stopped_by(message: quarantine.BlockingMessage) -> str:
     return f"waiting on the quarantined message {message.position}"
 
 
-def _stopping(lake: Reader, feed: str) -> Iterator[str]:
+def _stopping(lake: Reader, feed: str, retired: Collection[str]) -> Iterator[str]:
     """Yields a phrase if a message in quarantine may have been anything: no watermark behind it in its partition counts
     (`gold.watermark`), and all tables stop, however many messages are tolerated."""
-    messages = (each for each in quarantine.blocking_messages(lake, feed) if each.table is None)
+    unknown = (each for each in quarantine.blocking_messages(lake, feed) if each.table is None)
+    messages = (each for each in unknown if is_waited_for((each.topic, each.partition), retired))
     if (first := min(messages, key=lambda each: (each.topic, each.partition), default=None)) is not None:
         yield stopped_by(first)
 
