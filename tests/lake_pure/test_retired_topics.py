@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -106,6 +106,28 @@ def test_an_exchange_arrives_in_the_topic_of_either_table() -> None:
 def test_retired_topic_stays_retired() -> None:
     assert retired_among({"topic": {T: 9}}, {}, Published(tso=10, tables={U: LIVE}), []) == {"topic"}
     assert retired_among({"topic": {T: 5}}, {}, Published(tso=10, tables={T: KEPT}), []) == {"topic"}
+
+
+@pytest.mark.parametrize(
+    ("ddls", "gone"),
+    [
+        ([(7, "DROP TABLE `d`.`t`")], True),
+        ([(7, "DROP DATABASE `d`")], True),
+        ([(3, "DROP TABLE `d`.`t`")], False),
+        ([(7, "DROP TABLE `d`.`t`"), (8, "CREATE TABLE `d`.`t` (id INT PRIMARY KEY)")], False),
+        ([(7, "ALTER TABLE `d`.`t` ADD COLUMN c INT")], False),
+        ([], False),
+    ],
+)
+def test_topic_of_a_table_that_was_dropped_while_it_was_blocked_stays_retired(
+    ddls: list[tuple[int, str]], gone: bool
+) -> None:
+    """Gold shows the table (``on_drop: keep``) with the reason for which it was blocked."""
+    blocked = replace(KEPT, stop=StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=5, needs_override=True))
+    now = Published(tso=10, tables={T: blocked, U: LIVE}, topics={"t": frozenset({T})})
+    lake = renames(*(("t", at, text) for at, text in ddls))
+    found = retired_topics(lake, "f", now, [("t", 0)], read_through(UNSEEN), of_feed)
+    assert found == Topics(retired={"t"} if gone else set(), empty=set())
 
 
 def test_a_table_that_gold_does_not_know_yet_may_go_on() -> None:

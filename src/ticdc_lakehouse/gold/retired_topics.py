@@ -80,18 +80,36 @@ def retired_topics(
     """Returns the retired and the empty topics of the partitions, as bronze shows them up to the batch of
     ``watermarks``.
 
-    What arrived up to the published watermark is state (`Published.topics`); only what is new is read.
+    What arrived up to the published watermark is state (`Published.topics`); only what is new is read, and DDLs since a
+    table of these topics was blocked.
     """
     topics = {topic for topic, _ in partitions}
-    new = _by_kind(_new_events(lake, feed, before, topics, watermarks.batch))
+    blocked = _blocked_at(before, topics)
+    new = _by_kind(_new_events(lake, feed, before, topics, watermarks.batch, min(blocked.values(), default=before.tso)))
+    ddls = sorted(((tso, statement) for _, tso, statement in new.ddls), key=itemgetter(0))
     lowest = lowest_by_topic(dict.fromkeys(partitions, UNSEEN) | new.watermarks)
     return topics_among(
         _last_changes(new, topics, before),
         {topic: max(watermarks.confirmed, tso) for topic, tso in lowest.items()},
         before,
-        sorted(((tso, statement) for _, tso, statement in new.ddls if tso >= before.tso), key=itemgetter(0)),
+        [(tso, statement) for tso, statement in ddls if tso >= before.tso],
         matches,
+        _dropped_while_blocked(ddls, blocked),
     )
+
+
+def _blocked_at(before: Published, topics: Collection[str]) -> dict[TableName, int]:
+    """Returns the blocked tables of these topics, and the TSO at which each is blocked."""
+    names = {name for topic in topics for name in before.topics.get(topic, ())}
+    return {name: t.applied_tso for name, t in before.tables.items() if name in names and t.blocked}
+
+
+def _dropped_while_blocked(ddls: Iterable[tuple[int, Statement]], blocked: Mapping[TableName, int]) -> set[TableName]:
+    """Returns the blocked tables that TiDB dropped since: under ``on_drop: keep`` their state still has the reason for
+    which they were blocked."""
+    removals, _ = _removals(ddls, blocked.keys())
+    drops = {name: tso for name, (tso, each) in removals.items() if not isinstance(each, RenameTables)}
+    return {name for name, tso in drops.items() if name in blocked and tso > blocked[name]}
 
 
 def lowest_by_topic(watermarks: Mapping[TopicPartition, int]) -> dict[str, int]:
@@ -144,10 +162,12 @@ def _last_changes(new: _NewEvents, topics: Collection[str], before: Published) -
     return last
 
 
-def _new_events(lake: Reader, feed: str, before: Published, topics: Collection[str], batch: int) -> list[Values]:
+def _new_events(
+    lake: Reader, feed: str, before: Published, topics: Collection[str], batch: int, ddls_since: int
+) -> list[Values]:
     """Returns one row per table of the topics, with the commit_ts of its last row change; per partition, with its
-    highest watermark; and per DDL of any topic. A watermark just below the published one still counts: a DDL may be the
-    next commit."""
+    highest watermark; and per DDL of any topic, also those from ``ddls_since`` on. A watermark just below the published
+    one still counts: a DDL may be the next commit."""
     resolved, ddl = f"kind = '{Kind.RESOLVED}'", f"kind = '{Kind.DDL}'"
     of_topics = f"topic IN ({', '.join(map(literal, sorted(topics)))}) AND kind IN ('{Kind.RESOLVED}', '{Kind.ROW}')"
     return lake.rows(f"""
@@ -157,8 +177,8 @@ def _new_events(lake: Reader, feed: str, before: Published, topics: Collection[s
                    CASE WHEN NOT ({resolved}) THEN table END AS table,
                    CASE WHEN {ddl} THEN query END AS query, CASE WHEN {ddl} THEN commit_ts END AS ddl_at
             FROM {events_table.full_name(lake, feed)}
-            WHERE batch <= {batch} AND (commit_ts >= {before.tso - 1} OR batch > {before.batch})
-              AND (({of_topics}) OR {ddl})
+            WHERE batch <= {batch} AND (({of_topics}) OR {ddl}) AND
+              (commit_ts >= {before.tso - 1} OR batch > {before.batch} OR ({ddl} AND commit_ts >= {ddls_since}))
         ) AS found GROUP BY kind, topic, partition, database, table, query, ddl_at""")
 
 
@@ -184,12 +204,13 @@ def topics_among(
     before: Published,
     ddls: Iterable[tuple[int, Statement]],
     matches: Matches,
+    dropped: Collection[TableName] = (),
 ) -> Topics:
     """Returns the retired topics, all of whose tables were removed, and the empty ones: the feed takes none of the
     tables that are left in them.
 
     ``last``: by topic, its tables and the commit_ts of the last change that it delivered of each. ``ddls`` are in the
-    order of their commit_ts.
+    order of their commit_ts. ``dropped``: published tables that TiDB dropped although their state does not say so.
     """
     removals, created = _removals(ddls, {name for tables in last.values() for name in tables})
 
@@ -201,7 +222,7 @@ def topics_among(
             case (at, _):
                 return tso <= at
         known = before.tables.get(name)
-        is_absent = matches(*name) if known is None else known.dropped
+        is_absent = matches(*name) if known is None else known.dropped or name in dropped
         return before.tso > 0 and is_absent and tso <= before.tso and name not in created
 
     # left: by topic, its tables that may still change.
