@@ -27,7 +27,7 @@ from ticdc_lakehouse.planning.compatibility import refusal, with_wire_types
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
-from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
+from ticdc_lakehouse.schema.definition import table_from_json, table_from_wire, table_to_json
 from ticdc_lakehouse.sql.typed_columns import typed_columns
 
 SQL = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DATE, e ENUM('a'), n DECIMAL(20,2))"
@@ -81,6 +81,53 @@ def test_what_the_wire_leaves_open_is_taken_unless_the_feed_refuses_its_losses()
     assert refusal(table(SQL), UNDECLARED, APPLYING, defined=True) is None
     refusing = replace(APPLYING, options=sink_options("debezium", {"debezium-decimal": "refuse"}))
     assert "debezium-decimal" in str(refusal(table(SQL), UNDECLARED, refusing, defined=True))
+
+
+def of_wire(*types: str, key: str = "bigint") -> RowGroup:
+    """Rows with a key and columns of these types."""
+    columns = (Column(name="id", type=key, key=True), *(Column(name=f"c{n}", type=t) for n, t in enumerate(types)))
+    return replace(ROWS, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (of_wire("datetime", "time"), of_wire("unknown", "unknown"), "leave the type of column c0 open"),
+        (of_wire("datetime(6)"), of_wire("unknown"), "leave the type of column c0 open"),
+        (of_wire("time"), of_wire("unknown"), "only rows from before show that it is time, not with how many digits"),
+        (of_wire("date", "timestamp", "decimal", "blob"), of_wire(*["unknown"] * 4, key="unknown"), None),
+        (of_wire("unknown"), of_wire("date"), "have date as the type of column c0, which the rows before left open"),
+        (of_wire("connect string"), of_wire("blob"), "have blob as the type of column c0"),
+        (of_wire("connect string", key="connect int64"), of_wire("unknown", key="unknown"), None),
+        (of_wire(key="unknown"), of_wire(), "have bigint as the type of column id"),
+    ],
+)
+def test_rows_that_carry_types_and_rows_that_do_not_follow_each_other_only_where_their_values_agree(
+    before: RowGroup, after: RowGroup, said: str | None
+) -> None:
+    """The changefeed's debezium-disable-schema was changed, and no statement defines the table."""
+    known = with_wire_types(table_from_wire(*NAME, before.columns), [before])
+    stop = refusal(with_wire_types(known, [after]), after, APPLYING, defined=False)
+    assert (stop is None) if said is None else (said in str(stop) and "debezium-disable-schema" in str(stop))
+    assert refusal(with_wire_types(known, [before]), before, APPLYING, defined=False) is None
+
+
+@pytest.mark.parametrize("key_type", ["decimal", "time", "datetime", "timestamp", "bigint"])
+@pytest.mark.parametrize("first", ["declared", "unknown"])
+def test_one_row_has_one_key_whether_rows_carry_its_type_or_not(key_type: str, first: str) -> None:
+    """With a type, a key has the digits of the message, without one those of the definition."""
+    sql = f"CREATE TABLE d.t (id {key_type} PRIMARY KEY)"
+    config = replace(APPLYING, traits=ProtocolTraits(noncanonical_key_digits=True))
+    groups = [of_wire(key=key_type), of_wire(key="unknown")]
+    if first == "unknown":
+        groups.reverse()
+    stops, known = [], table(sql)
+    for group in (groups[0], groups[0], groups[1], groups[1]):
+        known = table_from_json(table_to_json(with_wire_types(known, [group], config.rewrites_key)))
+        stops.append(refusal(known, group, config, defined=True))
+    assert stops[:2] == [None, None]
+    said = [stop is not None and "key column id" in str(stop) for stop in stops[2:]]
+    assert said == [key_type != "bigint"] * 2
 
 
 def test_milliseconds_are_no_microseconds() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 
 from ticdc_codec import writer_defects
@@ -26,6 +26,7 @@ _BYTES = {
 }
 """Sizes of MySQL's integer types."""
 _PERHAPS_STALE = ", perhaps by flags from before a DDL (restart the changefeed before taking the export)"
+_SWITCHED = " (debezium-disable-schema or enable-tidb-extension of the changefeed was changed)"
 _TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 
@@ -108,7 +109,8 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
     """Returns the first difference between the rows' columns and the definition; None if there is none. Of a delete
     only the key counts: in mode eventual its other columns may be those from before a DDL. ``signs``: the rows' flags
     count; they say what is UNSIGNED and BINARY."""
-    defined, key = {column.name: column.type for column in table.sent}, _folded(table.key)
+    definitions, key = {column.name: column for column in table.sent}, _folded(table.key)
+    defined = {name: column.type for name, column in definitions.items()}
     sent = {c.name: c for c in group.columns if group.is_upsert or c.key or fold(c.name) in key}
     unknown = sorted(sent.keys() - defined.keys())
     if unknown:
@@ -117,12 +119,32 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
     if missing:
         return f"rows lack columns of the table's definition: {', '.join(missing)}"
     for name, column in sent.items():
+        if (switched := _switched(column, definitions[name])) is not None:
+            return switched
         if not signs and is_misread(column, defined[name], partitioned=table.partitioning is not None):
             continue
         if not _same_kind(column, defined[name], signs=signs):
             only_binary = {parse_type(column.type).family, defined[name].family} == {Family.TEXT, Family.BINARY}
             cause = "" if signs or not only_binary else _PERHAPS_STALE
             return f"column {name} is {defined[name].text} in the table's definition, rows have {column.type}{cause}"
+    return None
+
+
+def _switched(column: Column, defined: ColumnDefinition) -> str | None:
+    """Returns why rows that carry a column's type cannot follow rows that left it open, or the other way round, as
+    where ``debezium-disable-schema`` is changed; None if they can. Without a type silver has the wire's own texts."""
+    undeclared = is_open(column.type)
+    if column.key and defined.declared and defined.open:
+        return f"some rows carry the type of key column {column.name}, others do not, and its digits differ{_SWITCHED}"
+    if is_open(defined.type.text) and not undeclared:
+        return (
+            f"rows have {column.type} as the type of column {column.name}, which the rows before left open{_SWITCHED}"
+        )
+    if undeclared and not defined.sized and defined.type.family in (Family.DATETIME, Family.TIME):
+        return (
+            f"rows leave the type of column {column.name} open, and only rows from before show that it is "
+            f"{defined.type.text}, not with how many digits after the point{_SWITCHED}"
+        )
     return None
 
 
@@ -175,25 +197,31 @@ def _renumbered(sent: MysqlType, defined: MysqlType) -> bool:
     return any(name != other for name, other in zip(sent.elements, defined.elements, strict=False))
 
 
-def with_wire_types(table: Table, groups: Iterable[RowGroup]) -> Table:
+def with_wire_types(
+    table: Table, groups: Iterable[RowGroup], rewrites_key: Callable[[MysqlType], bool] = lambda _: False
+) -> Table:
     """Completes a definition with what only messages carry: whether ENUM and SET values are indexes or names, which
     types are undeclared, and which columns are suspect. A suspect column stays suspect, because the table keeps its
-    rows."""
+    rows. ``rewrites_key``: `GoldConfig.rewrites_key`."""
     sent: dict[str, list[Column]] = {}
     for group in groups:
         for column in group.columns:
             sent.setdefault(column.name, []).append(column)
-    columns = tuple(_with_wire_type(c, sent[c.name]) if c.name in sent else c for c in table.columns)
+    columns = tuple(
+        _with_wire_type(c, sent[c.name], rewritten=rewrites_key(c.type)) if c.name in sent else c for c in table.columns
+    )
     return table if columns == table.columns else replace(table, columns=columns)
 
 
-def _with_wire_type(column: ColumnDefinition, sent: Iterable[Column]) -> ColumnDefinition:
+def _with_wire_type(column: ColumnDefinition, sent: Iterable[Column], *, rewritten: bool) -> ColumnDefinition:
+    """``rewritten``: keys have the wire's digits of such values, if it declares their type."""
     undeclared = column.type.family is not Family.OTHER and any(is_open(each.type) for each in sent)
+    declared = column.declared or (rewritten and any(each.key and not is_open(each.type) for each in sent))
     by, defect = column.by, column.defect
     for each in sent:
         whole = completed(each, column.type)
         by, defect = whole.by or by, whole.defect or defect
-    return replace(column, by=by, defect=defect, open=undeclared)
+    return replace(column, by=by, defect=defect, open=undeclared or (declared and column.open), declared=declared)
 
 
 def with_named_elements(table: Table) -> Table:

@@ -76,7 +76,7 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
         _define_from_wire(inputs, builder, groups)
     if builder.definition is None and not inputs.eventual and not any(group.is_upsert for group in groups):
         groups = ()  # deletes of rows that gold never had
-    table = _define_with_wire_types(builder, groups)
+    table = _define_with_wire_types(inputs, builder, groups)
     misplaced = next(_unmergeable_late_rows(inputs, builder, table, groups), None)
     if misplaced is not None:
         builder.block(misplaced)
@@ -103,11 +103,13 @@ def merge_rest(inputs: PlanningInput, builder: TablePlanBuilder) -> None:
         builder.block(builder.awaits_rows_reason or UNKNOWN_COLUMNS)
 
 
-def _define_with_wire_types(builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> Table | None:
+def _define_with_wire_types(
+    inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]
+) -> Table | None:
     """Completes the definition with what only rows carry, and returns it; None if the columns are unknown."""
     if builder.definition is None:
         return None
-    table = with_wire_types(builder.definition.table, groups)
+    table = with_wire_types(builder.definition.table, groups, inputs.config.rewrites_key)
     if table != builder.definition.table:
         builder.define(replace(builder.definition, table=table))
     return table

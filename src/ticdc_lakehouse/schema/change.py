@@ -273,6 +273,7 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
         action.column,
         by=before.by,
         open=before.open,
+        declared=before.declared,
         pending=before.pending,
         nullable=nullable,
         origin_default=before.origin_default,

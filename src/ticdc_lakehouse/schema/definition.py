@@ -41,6 +41,9 @@ class ColumnDefinition:
     """What may be wrong with values of the feed's, as messages say (``event.Column``)."""
     open: bool = False
     """True if messages leave its type open, so that its texts are the wire's own (Debezium)."""
+    declared: bool = False
+    """A key column whose texts have digits as messages have them: True if some messages declared its type. With
+    ``open``, others did not, and one row would have two keys."""
     pending: PendingDefault | None = None
     """Set while the value of rows from before its ADD COLUMN is not known."""
     origin_default: str | None = None
@@ -189,6 +192,7 @@ def table_to_json(table: Table) -> str:
         {"name": c.name, "type": c.type.text, "nullable": c.nullable, "virtual": c.virtual, "by": c.by}
         | ({} if c.defect is None else {"defect": c.defect})
         | ({"open": True} if c.open else {})
+        | ({"declared": True} if c.declared else {})
         | ({} if c.pending is None else {"pending": c.pending})
         | ({} if c.origin_default is None else {"first": c.origin_default})
         | ({} if c.sized else {"sized": False})
