@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import kill
 import pytest
-from changefeed import ID, Changefeed, Source, at, ddl, lake_in
+from changefeed import ID, Changefeed, Source, V, at, ddl, lake_in
 from dumpling_export import write_metadata, write_table
 from pyspark.errors import StreamingQueryException
 
@@ -345,6 +346,32 @@ def test_rows_of_a_dead_run_do_not_stay_behind_a_row_that_blocks(
     feed.described = {"gold": {"on_irregular": "block"}}
     assert feed.apply().blocked.keys() == {("shop", "t")}
     assert list(feed.rows("t")) == [1]
+
+
+@pytest.mark.long
+def test_a_feed_file_that_is_edited_after_a_run_died_decides_what_old_rows_get(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """The dead run gave them an estimate. The next one leaves them NULL until a change shows the value."""
+    estimate = {"gold": {"on_computed_default": "estimate"}}
+    feed = Changefeed(spark, broker, tmp_path, schema="CREATE TABLE shop.a (id BIGINT PRIMARY KEY, v VARCHAR(9));")
+    write(feed, 1)
+    feed.go()
+    made = Column(name="made", type="datetime")
+    query = "ALTER TABLE `shop`.`a` ADD COLUMN `made` DATETIME DEFAULT CURRENT_TIMESTAMP"
+    feed.send(0, ddl(at(2), query, "shop", "a", "ALTER"))
+    feed.send(0, replace(A, columns=(ID, V, made)).insert(at(3), 2, "new", "2024-01-01 00:00:00"))
+    feed.resolve(at(4))
+    feed.load()
+    feed.described = estimate
+    feed.die_before_publishing()
+    feed.described = {}
+    feed.apply()
+    assert {key: made and str(made) for key, (_, made) in feed.rows("a").items()} == {
+        1: None,
+        11: None,
+        2: "2024-01-01 00:00:00",
+    }
 
 
 @pytest.mark.long

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
+from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse.gold.interrupted_run import count_done_steps
 from ticdc_lakehouse.gold.live_commits import Commit
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window_plan import TablePlan
+from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault
+from ticdc_lakehouse.schema.effect import ColumnAdded, ColumnConverted, Effect
 from ticdc_lakehouse.schema.script import tables_from_sql
 
 (TABLE,) = tables_from_sql("CREATE TABLE d.t (id BIGINT PRIMARY KEY)")
@@ -62,3 +67,32 @@ def test_nothing_is_done_of_a_table_that_is_resumed() -> None:
     dead = [commit("MERGE", 200), commit("REPLACE TABLE AS SELECT", 200), commit("MERGE", 300)]
     assert count_done_steps(PLAN, dead, "crm") == 2
     assert count_done_steps(resumed, dead, "crm") is None
+
+
+def column(kind: str, *, pending: PendingDefault | None = None) -> ColumnDefinition:
+    return ColumnDefinition(name="c", type=parse_type(kind), pending=pending)
+
+
+def converted(before: str, after: str) -> Effect:
+    return ColumnConverted(before=column(before), after=column(after))
+
+
+@pytest.mark.parametrize(
+    ("effect", "done"),
+    [
+        (ColumnAdded(column=column("datetime"), value="2024-01-01 00:00:00"), 2),
+        (ColumnAdded(column=column("timestamp"), value=None), 2),
+        (ColumnAdded(column=column("timestamp"), value="2024-01-01 00:00:00"), None),
+        (ColumnAdded(column=column("datetime", pending=PendingDefault(name="c", since=200)), value=None), None),
+        (converted("int", "bigint"), 2),
+        (converted("timestamp", "timestamp(3)"), 2),
+        (converted("timestamp", "datetime"), None),
+        (converted("datetime", "timestamp"), None),
+    ],
+)
+def test_a_ddl_whose_values_follow_from_settings_is_done_again(effect: Effect, done: int | None) -> None:
+    merges, alters, *later = PLAN.steps
+    assert isinstance(alters, AlterRows)
+    plan = replace(PLAN, steps=(merges, replace(alters, effects=(effect,)), *later))
+    assert count_done_steps(plan, [commit("MERGE", 200), commit("REPLACE TABLE AS SELECT", 200)], "crm") == done
+    assert count_done_steps(plan, [commit("MERGE", 200)], "crm") == 0, "the run died before the DDL"

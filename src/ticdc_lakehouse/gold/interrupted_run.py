@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.gold.live_commits import Commit, commits_since, own_version, restore
 from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.staging import may_stop
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.steps import AlterRows, MergeRows, Step
+from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.effect import ColumnAdded, ColumnConverted, Effect
+from ticdc_lakehouse.sql.type_conversion import has_session_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +56,8 @@ def count_done_steps(plan: TablePlan, commits: Sequence[Commit], feed: str) -> i
     merged after it are merged again, which changes nothing.
 
     Returns None if the table must go back to its published version: it was blocked, something else was written, or more
-    than the plan does. A MERGE at the published TSO is a repair's (`ops.verify.repair`), or of rows that were replayed.
+    than the plan does, or values that follow from settings of the feed file, which may have been edited since. A MERGE
+    at the published TSO is a repair's (`ops.verify.repair`), or of rows that were replayed.
     """
     if plan.state is not None and plan.state.stop is not None:
         # They may be from before it was blocked: without the late row for which it was, and is resumed.
@@ -71,8 +75,30 @@ def count_done_steps(plan: TablePlan, commits: Sequence[Commit], feed: str) -> i
         if found is None:
             return None
         done = found + 1
-    replayed = any(isinstance(step, MergeRows) and step.replayed for step in plan.steps[:done])
-    return None if replayed else done
+    return None if any(map(_is_done_again, plan.steps[:done])) else done
+
+
+def _is_done_again(step: Step) -> bool:
+    """True if the step might do something else now than it did in a run that died."""
+    match step:
+        case MergeRows(replayed=replayed):
+            return replayed
+        case AlterRows(effects=effects):
+            return any(map(_follows_settings, effects))
+        case ExchangeRows():
+            return False
+
+
+def _follows_settings(effect: Effect) -> bool:
+    """True if ``gold.on_computed_default`` or ``gold.ddl_time_zone`` may decide what values rows get: those of a
+    computed default, also of a TIMESTAMP's text, and of a conversion in a session's zone."""
+    match effect:
+        case ColumnAdded(column=column, value=value):
+            return column.pending is not None or (value is not None and column.type.family is Family.TIMESTAMP)
+        case ColumnConverted(before=before, after=after):
+            return has_session_time(before.type, after.type)
+        case _:
+            return False
 
 
 def _is_ddl_at(step: Step, tso: int) -> bool:
