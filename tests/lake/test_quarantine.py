@@ -12,7 +12,8 @@ from changefeed import ID, Changefeed, Source, at, ddl
 
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer, Reader
-from ticdc_lakehouse.gold import window_input
+from ticdc_lakehouse.gold import staging, window_input, windows
+from ticdc_lakehouse.gold.window_input import plan_window
 from ticdc_lakehouse.gold.window_reader import read_window
 from ticdc_lakehouse.silver import decode_stream, quarantine
 
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ticdc_codec.event import RowChange
+    from ticdc_lakehouse.catalog import Lake
+    from ticdc_lakehouse.planning.planning_input import PlanningInput
     from ticdc_lakehouse.planning.window import Window
+    from ticdc_lakehouse.planning.window_plan import WindowPlan
     from ticdc_local.broker import Broker
 
 CLAIMS = {"large-message-handle-option": "claim-check", "claim-check-raw-value": True}
@@ -220,6 +224,68 @@ def test_replays_at_once_and_while_gold_reads_lose_nothing(
     monkeypatch.setattr(window_input, "read_window", read_window)
     feed.apply()
     assert sorted(feed.rows("fine")) == [1, 2, 3, 4, 6]
+
+
+@pytest.mark.long
+def test_rows_that_are_replayed_while_gold_applies_a_window_are_left_to_the_next_one(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gold has read what the window holds: what they are like decides how a table is merged. `fine` has another replay
+    in its window and reads again what is below it; `other` is read by the one pass over many tables."""
+    schema = FINE_SCHEMA.replace("VARCHAR(9)", "TEXT")
+    small = {"max_message_bytes": 1000}
+    feed = Changefeed(spark, broker, tmp_path, schema=schema + schema.replace("fine", "other"), described=small)
+    other, large = Source(table="other"), "x" * 2000
+    feed.send(0, FINE.insert(at(1), 1, "a"), other.insert(at(1), 1, "a"))
+    feed.send(0, FINE.insert(at(2), 2, large), FINE.insert(at(3), 3, large))
+    feed.resolve(at(4))
+    feed.load()
+    below = [(feed.topic, 0, offset) for offset in (2, 3)]
+    quarantine.dismiss(feed.lake, feed.name, below, "too large")
+    feed.apply()
+    feed.send(0, FINE.insert(at(5), 5, "e"), other.insert(at(5), 5, "e"))
+    feed.send(0, FINE.insert(at(6), 6, large), other.insert(at(6), 6, large))
+    feed.resolve(at(7))
+    feed.load()
+    within = [(feed.topic, 0, offset) for offset in (7, 8)]
+    quarantine.dismiss(feed.lake, feed.name, within, "too large")
+    feed.described = {}
+    quarantine.replay(feed.lake, feed.run.decoding, below[:1])
+
+    def replay_first(lake: Lake, inputs: PlanningInput) -> WindowPlan:
+        quarantine.replay(feed.lake, feed.run.decoding, [*below[1:], *within])
+        return plan_window(lake, inputs)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(staging, "FEWEST", 1)
+        meanwhile.setattr(windows, "plan_window", replay_first)
+        feed.apply()
+    assert (sorted(feed.rows("fine")), sorted(feed.rows("other"))) == ([1, 2, 5], [1, 5])
+    feed.apply()
+    assert (sorted(feed.rows("fine")), sorted(feed.rows("other"))) == ([1, 2, 3, 5, 6], [1, 5, 6])
+
+
+@pytest.mark.long
+def test_a_ddl_that_comes_twice_and_once_from_quarantine_is_followed_once(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """Also if something else was replayed before."""
+    feed = Changefeed(spark, broker, tmp_path, schema=FINE_SCHEMA)
+    truncate = ddl(at(3), f"TRUNCATE TABLE `shop`.`fine` /* {'x' * 2000} */", "shop", "fine", "TRUNCATE")
+    feed.send(0, FINE.insert(at(1), 1, "a"), FINE.insert(at(2), 2, "b"), truncate, FINE.insert(at(4), 3, "c"))
+    feed.resolve(at(5))
+    feed.go()
+    feed.described = {"max_message_bytes": 1000}
+    for number in range(2):
+        feed.send(0, truncate)
+        feed.resolve(at(6 + number))
+        feed.load()
+        again = [(feed.topic, 0, len(feed.sent) - 2)]
+        quarantine.dismiss(feed.lake, feed.name, again, "it came twice")
+        feed.apply()
+        quarantine.replay(feed.lake, replace(feed.run.decoding, max_message_bytes=9999), again)
+        assert feed.apply().blocked == {}
+        assert feed.rows("fine") == {3: ("c",)}
 
 
 @pytest.mark.long

@@ -26,10 +26,11 @@ from ticdc_lakehouse.sql.text import quoted
 def arrived(lake: Reader, feed: str, before: Published) -> Completeness:
     """Returns what has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
     batch, gap = decoded_batches(lake, feed, before)
-    arrivals = f"batch <= {batch} AND (batch > {before.batch} OR ({replayed_since(before)}))"
-    newest = events_table.newest_commit(lake, feed, arrivals)
+    # Before the newest commit, which none of these replays may be above.
     [replays] = lake.rows(f"""
         SELECT max(replayed_at) AS through FROM {events_table.full_name(lake, feed)} WHERE {replayed_since(before)}""")
+    arrivals = f"batch <= {batch} AND (batch > {before.batch} OR ({replayed_since(before)}))"
+    newest = events_table.newest_commit(lake, feed, arrivals)
     return Completeness(tso=max(before.tso, newest), batch=batch, waiting_on=gap, replays_through=replays["through"])
 
 

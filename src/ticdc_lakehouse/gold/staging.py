@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from itertools import count
 
 from pyspark.sql import DataFrame
@@ -95,7 +96,7 @@ def write_stage(lake: Lake, feed: str, rows: Sequence[MergeRows], path: str) -> 
     """Writes the latest change of each key of these steps' segments to Parquet files: segment, key, commit_ts, image
     (NULL for a deleted row); ordered by segment."""
     segments = [_segment(step) for step in rows]
-    changes = _changes(lake, feed, segments)
+    changes = _changes(lake, feed, segments, rows[0].replays_seen)
     # Distributed by segment, the rows of one lie in one file; a segment that is most of the window would keep one core
     # busy and leave the others idle.
     sizes = [sum(group.rows for group in step.groups) for step in rows]
@@ -113,12 +114,14 @@ def _segment(step: MergeRows) -> dict[str, str | int]:
     return {"segment": step.stage.segment, **named, "since": step.after, "until": step.through}
 
 
-def _changes(lake: Lake, feed: str, segments: Sequence[Mapping[str, str | int]]) -> DataFrame:
+def _changes(
+    lake: Lake, feed: str, segments: Sequence[Mapping[str, str | int]], replays_seen: datetime | None
+) -> DataFrame:
     """Returns each change of a key (segment, commit_ts, key, image): one scan, from the first segment's start to the
-    last one's end."""
+    last one's end. ``replays_seen`` is the window's."""
     first, last = min(segment["since"] for segment in segments), max(segment["until"] for segment in segments)
     commit_ts = F.col("commit_ts")
-    events = events_table.events(lake, feed)
+    events = events_table.events(lake, feed).where(events_table.known_sql(replays_seen))
     rows = events.where((F.col("kind") == Kind.ROW.value) & (commit_ts > first) & (commit_ts <= last))
     named = rows.withColumns({f"folded_{name}": F.expr(folded_sql(name)) for name in ("database", "table")})
     within = (commit_ts > F.col("since")) & (commit_ts <= F.col("until"))

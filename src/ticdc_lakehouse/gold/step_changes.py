@@ -86,6 +86,7 @@ class StepChanges:
                          {old_key} AS old_key, replayed_at, coalesce(handle_only, false) AS handle_only
                   FROM {events}
                   WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
+                  AND {events_table.known_sql(rows.replays_seen)}
                   AND {commit_ts} <= {rows.through} {_arrived_sql(rows.batches)}"""
         within = f"{changes} AND {commit_ts} > {rows.after})"
         if not rows.replayed or rows.eventual:

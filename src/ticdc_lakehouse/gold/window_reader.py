@@ -40,7 +40,7 @@ def read_window(
 ) -> Window:
     """Returns the window after the published state ``before``, up to ``tso``; tables that lag behind are read from
     where they are blocked. Without ``has_ddls`` it surely has no DDL, and none is looked for."""
-    events = events_table.events(lake, feed)
+    events = _known(events_table.events(lake, feed), before, replays_through)
     past_definitions = () if replays_through is None else tuple(before.definitions.values())
     is_new = F.col("commit_ts") > before.tso
     return _window(events, before, tso, is_new, replays_through, has_ddls=has_ddls, past_definitions=past_definitions)
@@ -57,13 +57,24 @@ def read_arrivals(
 ) -> Window:
     """Returns the events of the bronze batches after those of the published state ``before``, up to ``batch``, whatever
     their commit_ts. Rows are also split at the DDLs that the published definitions come from."""
-    events = lake.spark.sql(events_table.ordered_sql(lake, feed)).where(F.col("batch") <= batch)
-    arrived, is_duplicate = _with_duplicates(events.withColumn("commit_ts", F.col("commit_order")), before)
+    ordered = lake.spark.sql(events_table.ordered_sql(lake, feed)).withColumn("commit_ts", F.col("commit_order"))
+    events = _known(ordered, before, replays_through).where(F.col("batch") <= batch)
+    arrived, is_duplicate = _with_duplicates(events, before)
     is_new = (F.col("batch") > before.batch) & ~is_duplicate
     past_definitions = tuple(before.definitions.values())
     return _window(
         arrived, before, tso, is_new, replays_through, past_definitions=past_definitions, seen_batch=before.batch
     )
+
+
+def _replays_seen(before: Published, replays_through: datetime | None) -> datetime | None:
+    """Returns `Window.replays_seen`."""
+    return replays_through or before.replays_seen
+
+
+def _known(events: DataFrame, before: Published, replays_through: datetime | None) -> DataFrame:
+    """Returns the events of the window, whatever their commit_ts: without replays that ended since its start."""
+    return events.where(events_table.known_sql(_replays_seen(before, replays_through)))
 
 
 def _with_duplicates(events: DataFrame, before: Published) -> tuple[DataFrame, SparkColumn]:
@@ -107,7 +118,7 @@ def _window(
     return Window(
         rows=_by_table(groups),
         ddls=ddl_events,
-        replays_seen=replays_through or before.replays_seen,
+        replays_seen=_replays_seen(before, replays_through),
         row_changes=sum(row["rows"] for row in groups),
         topics=_topics(groups, ddl_rows, ddl_events),
     )
@@ -127,11 +138,9 @@ def replayed_since(before: Published) -> str:
 
 
 def _replays(before: Published, through: datetime | None) -> SparkColumn:
-    """Returns a condition: true if an event was decoded again from quarantine since the published state, up to
-    ``through``."""
-    if through is None:
-        return F.lit(False)
-    return F.expr(f"({replayed_since(before)}) AND replayed_at <= {time_literal(through)}")
+    """Returns a condition on the window's events: true if one was decoded again from quarantine since the published
+    state. ``through``: None if none was."""
+    return F.lit(False) if through is None else F.expr(replayed_since(before))
 
 
 def _after(reread_after: Iterable[tuple[TableName, int]]) -> SparkColumn:
@@ -272,7 +281,7 @@ def _new_below(
     if not below:
         return below
     copies = ddls.where(F.col("commit_ts").isin([identity[0] for identity in below]))
-    earlier = copies.where(~replays if seen_batch is None else F.col("batch") <= seen_batch)
+    earlier = copies.where(~F.coalesce(replays, F.lit(False)) if seen_batch is None else F.col("batch") <= seen_batch)
     return below - {tuple(row) for row in earlier.select(*_DDL_IDENTITY).distinct().collect()}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import MysqlType
@@ -174,9 +175,16 @@ class TablePlanBuilder:
         """Blocks the table; an earlier reason stays."""
         self.stop = self.stop or stop
 
-    def merge_rows(self, through: int, groups: Sequence[RowGroup], table: Table, batches: BatchRange | None) -> None:
+    def merge_rows(
+        self,
+        through: int,
+        groups: Sequence[RowGroup],
+        table: Table,
+        batches: BatchRange | None,
+        replays_seen: datetime | None,
+    ) -> None:
         """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
-        rows that have this definition."""
+        rows that have this definition. ``replays_seen`` is the window's."""
         takes_late_rows = batches is not None and not self.steps
         after = max(self.named_at, self.mergeable_since) if takes_late_rows else self.planned_through
         if through > self.planned_through or groups:
@@ -187,6 +195,7 @@ class TablePlanBuilder:
                 groups=tuple(groups),
                 mergeable_since=self.mergeable_since,
                 batches=batches,
+                replays_seen=replays_seen,
             )
             self.steps.append(rows)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from ticdc_lakehouse.planning.compatibility import is_misread, misreadable, names_key
 from ticdc_lakehouse.planning.window import BatchRange, RowGroup
@@ -32,6 +33,8 @@ class MergeRows:
     """As in `Definition`: late rows after it can be merged. Replayed rows up to it are not merged again."""
     batches: BatchRange | None = None
     """Mode eventual: the bronze batches whose rows are merged; None in mode watermarks."""
+    replays_seen: datetime | None = None
+    """As in `Window`: rows that are replayed later, while gold runs, are left to the next window."""
     stage: Stage | None = None
     """The staged latest changes of these rows; None if the step reads the window's events."""
     whole_rows: str | None = None

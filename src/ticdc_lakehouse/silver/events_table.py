@@ -11,6 +11,8 @@ bronze.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pyspark.sql import DataFrame
 
 from ticdc_codec.event import Kind
@@ -18,7 +20,7 @@ from ticdc_codec.tso import first_of
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.silver.retention_floor import retention_floor
-from ticdc_lakehouse.sql.text import commented_sql
+from ticdc_lakehouse.sql.text import commented_sql, time_literal
 
 COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
 """SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has only that."""
@@ -123,6 +125,13 @@ def changes_above_sql(tso: int | str) -> str:
     """Returns the SQL condition of row changes and DDLs with a commit_ts above ``tso``, an SQL expression, and of all
     that have none: those of a wire that has only the commit's millisecond."""
     return f"kind IN ('{Kind.ROW}', '{Kind.DDL}') AND (commit_ts > {tso} OR commit_ts IS NULL)"
+
+
+def known_sql(replays_seen: datetime | None) -> str:
+    """Returns the SQL condition of the events of one window: those that were replayed from quarantine later than
+    ``replays_seen`` (None: all replays) are left to the next one, whichever of the window's queries meets them."""
+    seen = "" if replays_seen is None else f" OR replayed_at <= {time_literal(replays_seen)}"
+    return f"(replayed_at IS NULL{seen})"
 
 
 def create_tables(lake: Lake, feed: str) -> None:
