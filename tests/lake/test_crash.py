@@ -367,11 +367,8 @@ def test_a_feed_file_that_is_edited_after_a_run_died_decides_what_old_rows_get(
     feed.die_before_publishing()
     feed.described = {}
     feed.apply()
-    assert {key: made and str(made) for key, (_, made) in feed.rows("a").items()} == {
-        1: None,
-        11: None,
-        2: "2024-01-01 00:00:00",
-    }
+    shown = {key: row[1] and str(row[1]) for key, row in feed.rows("a").items()}
+    assert shown == {1: None, 11: None, 2: "2024-01-01 00:00:00"}
 
 
 @pytest.mark.long
