@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import Changefeed, Source, V, at
+from changefeed import Changefeed, Source, V, alter, at
 from dumpling_export import write_metadata, write_table
 
 from ticdc_codec.errors import ApplyError
@@ -32,6 +32,16 @@ SCHEMA = "".join(
     for t in (KEYED, MOVED, DELETED, CLOCK)
 )
 SCHEMA += "CREATE TABLE shop.value (d INT PRIMARY KEY, ts TIMESTAMP NOT NULL, v VARCHAR(9));"
+REKEYED, APART = (
+    Source(
+        table=name, columns=(Column(name="n", type="int", key=True), Column(name="d", type="int"), *VALUE.columns[1:])
+    )
+    for name in ("rekeyed", "apart")
+)
+SCHEMA += "".join(
+    f"CREATE TABLE shop.{t.table} (n INT, d INT NOT NULL, ts TIMESTAMP NOT NULL, v VARCHAR(9), PRIMARY KEY (n));"
+    for t in (REKEYED, APART)
+)
 ZONE = "America/New_York"
 BEFORE, TWICE, AFTER = (f"2024-11-03 {time}" for time in ("00:59:59", "01:30:00", "02:00:00"))
 
@@ -47,6 +57,9 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
     feed.send(0, DELETED.delete(at(3), 3, TWICE, "one of two"))
     for each in (CLOCK, VALUE):
         feed.send(0, each.insert(at(3), 3, TWICE, "text"))
+    for each, device in ((REKEYED, 3), (APART, 4)):
+        feed.send(0, each.insert(at(1), 1, 3, TWICE, "05:30Z"), each.insert(at(2), 2, device, TWICE, "06:30Z"))
+        feed.send(0, alter(5, each.table, "DROP PRIMARY KEY, ADD PRIMARY KEY (`d`, `ts`)"))
     feed.resolve(at(10))
     feed.go()
     return feed
@@ -69,6 +82,19 @@ def test_a_key_that_may_be_that_of_two_rows_blocks_its_table_before_it(feed: Cha
 def test_such_a_text_is_no_matter_in_a_datetime_or_beside_the_key(feed: Changefeed, table: str) -> None:
     assert feed.state.tables["shop", table].stop is None
     assert {key: row[1] for key, row in feed.rows(table).items()} == {1: "before", 2: "after", 3: "text"}
+
+
+def test_a_ddl_that_gives_two_rows_one_key_blocks_its_table(feed: Changefeed) -> None:
+    state = feed.state.tables["shop", "rekeyed"]
+    assert state.applied_tso == at(5)
+    said = (
+        f'several rows would have the key ["3","{TWICE}"]: times in column ts are two instants with one text in {ZONE}'
+    )
+    assert said in str(state.stop)
+    keys = {name: feed.spark.table(feed.live(name)).select("_ticdc_key").collect() for name in ("rekeyed", "apart")}
+    assert sorted(row[0] for row in keys["rekeyed"]) == ['["1"]', '["2"]']
+    assert feed.state.tables["shop", "apart"].stop is None
+    assert sorted(row[0] for row in keys["apart"]) == [f'["3","{TWICE}"]', f'["4","{TWICE}"]']
 
 
 def test_an_export_continues_unless_it_has_both_rows(feed: Changefeed, tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold.ambiguous_keys import KEPT_APART, timestamps_in_key
 from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.planning.steps import AlterRows
+from ticdc_lakehouse.sql.instant import backward_shifts
 from ticdc_lakehouse.sql.key_text import stored_key_sql
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn
@@ -63,10 +65,23 @@ def irregular_without(name: str) -> str:
 
 def with_new_keys(lake: Lake, rows: AlteredRows, step: AlterRows, time_zone: str) -> AlteredRows:
     """Returns the rows with new keys: a row's key is made of the texts of its key columns, as the wire would write
-    it. Raises ApplyError if there are rows, and these texts are not known."""
+    it. Raises ApplyError if there are rows, and these texts are not known or are those of two rows."""
     try:
-        return rows.select({KEY: stored_key_sql(step.table, time_zone)})
+        rekeyed = rows.select({KEY: stored_key_sql(step.table, time_zone)})
     except ApplyError:
         if lake.spark.sql(rows.query).head(1):
             raise
         return rows
+    if (times := timestamps_in_key(step.table)) and backward_shifts(time_zone):
+        _check_apart(lake, rekeyed, times, time_zone)
+    return rekeyed
+
+
+def _check_apart(lake: Lake, rows: AlteredRows, times: Sequence[str], time_zone: str) -> None:
+    """Raises ApplyError if two rows have one key: in TiDB they differ in the instant that a TIMESTAMP's text is."""
+    doubled = f"SELECT {KEY} FROM ({rows.query}) GROUP BY {KEY} HAVING count(*) > 1"
+    if (first := lake.spark.sql(doubled).first()) is not None:
+        raise ApplyError(
+            f"several rows would have the key {first[KEY]}: times in column {', '.join(times)} are two instants with "
+            f"one text in {time_zone}, the feed's time_zone, where clocks were set back: {KEPT_APART}"
+        )
