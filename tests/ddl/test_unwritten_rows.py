@@ -6,6 +6,15 @@ import pytest
 from altered import alter, table
 
 from ticdc_lakehouse.schema.effect import ColumnConverted
+from ticdc_lakehouse.schema.unwritten_rows import UNKNOWN_ORIGIN_DEFAULT
+
+
+def origin_default(*alters: str) -> tuple[str | None, bool]:
+    """Of the last column, after some ALTER TABLEs, and whether it may be NULL instead."""
+    known = table("id INT PRIMARY KEY, c BIGINT, s CHAR(9)")
+    for text in alters:
+        known = alter(known, text).table
+    return known.columns[-1].origin_default, known.columns[-1].may_be_rewritten
 
 
 def may_show_default(columns: str, *alters: str, options: str = "") -> bool:
@@ -35,6 +44,11 @@ def may_show_default(columns: str, *alters: str, options: str = "") -> bool:
         ("ADD COLUMN a CHAR(2) NOT NULL DEFAULT ' '", "MODIFY a VARCHAR(10) NOT NULL DEFAULT ' '"),
         ("ADD COLUMN a CHAR(9) DEFAULT 'ab  '", "MODIFY a TEXT"),
         ("ADD COLUMN a CHAR(9) DEFAULT 'ab'", "MODIFY a VARCHAR(10)"),
+        ("ADD COLUMN a CHAR(9) DEFAULT 'ab  '", "MODIFY a VARBINARY(10)"),
+        ("ADD COLUMN a BIGINT DEFAULT 5", "MODIFY a VARCHAR(20)", "MODIFY a VARCHAR(10) DEFAULT '5'"),
+        ("ADD COLUMN a BINARY(2) DEFAULT 'x'", "MODIFY a VARCHAR(20)", "MODIFY a VARCHAR(10) DEFAULT '7800'"),
+        ("ADD COLUMN a BINARY(2) DEFAULT x'ff'", "MODIFY a VARCHAR(9)", "MODIFY a VARCHAR(8) DEFAULT (UUID())"),
+        ("ADD COLUMN a BIGINT DEFAULT 5", "MODIFY a INT DEFAULT 5", "MODIFY a SMALLINT DEFAULT 5"),
     ],
 )
 def test_rows_may_show_another_default(alters: tuple[str, ...]) -> None:
@@ -66,3 +80,60 @@ def test_rows_of_a_partitioned_table_are_written_again() -> None:
     partitions = "PARTITION BY HASH (id) PARTITIONS 4"
     assert not may_show_default("c BIGINT", "MODIFY c INT DEFAULT 7", options=partitions)
     assert may_show_default("c BIGINT", "ADD COLUMN a CHAR(2) DEFAULT ' '", "MODIFY a TEXT", options=partitions)
+
+
+@pytest.mark.parametrize(
+    ("alters", "expected"),
+    [
+        (("ADD COLUMN a INT DEFAULT 5", "MODIFY a BIGINT DEFAULT 6"), "5"),
+        (("ADD COLUMN a DECIMAL(5,2) DEFAULT 1", "MODIFY a DECIMAL(5,2) DEFAULT 2"), "1.00"),
+        (("ADD COLUMN a DOUBLE(5,2) DEFAULT 1", "MODIFY a DOUBLE(6,2) DEFAULT 2"), "1"),
+        (("ADD COLUMN a DATETIME(1) DEFAULT '2020-01-02'", "MODIFY a DATETIME(3)"), "2020-01-02 00:00:00.0"),
+        (("ADD COLUMN a ENUM('a','b') DEFAULT 'a'", "MODIFY a ENUM('a','b','c')"), "a"),
+        (("ADD COLUMN a TINYTEXT NOT NULL", "MODIFY a CHAR(255)"), ""),
+        (("ADD COLUMN a VARCHAR(9) DEFAULT 'x'", "MODIFY a TEXT"), "x"),
+        (("ADD COLUMN a CHAR(9) DEFAULT 'x'", "MODIFY a CHAR(20) DEFAULT 'y'"), "x"),
+        (("MODIFY s VARCHAR(9)",), None),
+    ],
+)
+def test_a_type_with_all_values_keeps_the_origin_default(alters: tuple[str, ...], expected: str | None) -> None:
+    assert origin_default(*alters) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    "alters",
+    [
+        ("ADD COLUMN a INT DEFAULT 5", "MODIFY a INT UNSIGNED DEFAULT 6"),
+        ("ADD COLUMN a INT DEFAULT 5", "MODIFY a VARCHAR(20) DEFAULT '6'"),
+        ("ADD COLUMN a INT DEFAULT 5", "MODIFY a VARCHAR(20) DEFAULT (UUID())"),
+        ("ADD COLUMN a DECIMAL(5,2) DEFAULT 1", "MODIFY a DECIMAL(6,2) DEFAULT 2"),
+        ("ADD COLUMN a DOUBLE(5,2) DEFAULT 1", "MODIFY a DOUBLE DEFAULT 2"),
+        ("ADD COLUMN a DATETIME(1) DEFAULT '2020-01-02'", "MODIFY a DATETIME"),
+        ("ADD COLUMN a ENUM('a','b') DEFAULT 'a'", "MODIFY a ENUM('b','a')"),
+        ("ADD COLUMN a BINARY(2) DEFAULT 'x'", "MODIFY a BINARY(3) DEFAULT 'y'"),
+        ("ADD COLUMN a VARBINARY(2) DEFAULT 'x'", "MODIFY a BINARY(2) DEFAULT 'y'"),
+        ("ADD COLUMN a BIGINT DEFAULT 5", "MODIFY a INT DEFAULT 5", "MODIFY a FLOAT"),
+    ],
+)
+def test_no_row_lacks_a_column_with_other_values(alters: tuple[str, ...]) -> None:
+    assert origin_default(*alters) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("alters", "expected"),
+    [
+        (("ADD COLUMN a INT DEFAULT 5", "MODIFY a SMALLINT DEFAULT 5"), "5"),
+        (("ADD COLUMN a INT DEFAULT 5", "MODIFY a SMALLINT DEFAULT 5", "MODIFY a INT"), "5"),
+        (("ADD COLUMN a INT DEFAULT 5", "MODIFY a SMALLINT DEFAULT 6"), None),
+        (("ADD COLUMN a INT DEFAULT 5", "MODIFY a SMALLINT"), None),
+        (("ADD COLUMN a VARCHAR(9) DEFAULT 'x'", "MODIFY a CHAR(20) DEFAULT 'x'"), "x"),
+        (("ADD COLUMN a CHAR(9) DEFAULT 'x'", "MODIFY a VARCHAR(9) DEFAULT 'x'"), "x"),
+        (("ADD COLUMN a CHAR(9) DEFAULT 'x'", "MODIFY a VARCHAR(9)"), None),
+        (("ADD COLUMN a CHAR(9) DEFAULT 'x'", "MODIFY a VARBINARY(9)"), "78"),
+        (("ADD COLUMN a BINARY(2) DEFAULT 'x'", "MODIFY a VARCHAR(2)"), "x\0"),
+        (("ADD COLUMN a BINARY(2) DEFAULT x'ff'", "MODIFY a VARCHAR(2)"), UNKNOWN_ORIGIN_DEFAULT),
+        (("MODIFY s VARCHAR(9) DEFAULT 'x'",), None),
+    ],
+)
+def test_version_and_mode_decide_whether_rows_are_written(alters: tuple[str, ...], expected: str | None) -> None:
+    assert origin_default(*alters) == (expected, True)

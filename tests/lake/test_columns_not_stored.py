@@ -45,3 +45,23 @@ def test_rows_that_may_not_store_a_column_block_the_table(spark: SparkSession, l
     name = alter_live_table(lake, table, f"ALTER TABLE t {', '.join(unwritten)}")
     assert [tuple(row)[:4] for row in spark.table(name).collect()] == [(1, 1, 6, "x")]
     lake.drop(Layer.LIVE, "t")
+
+
+def test_rows_that_got_null_since_a_modify_block_the_table(spark: SparkSession, lake_root: Path) -> None:
+    """That MODIFY may have written all rows again, and a NULL is not stored then."""
+    lake = lake_in(spark, lake_root, "unwritten_nulls")
+    lake.register()
+    (table,) = tables_from_sql("CREATE TABLE d.t (id BIGINT PRIMARY KEY)")
+    for text in ("ADD COLUMN a BIGINT DEFAULT 5", "MODIFY a INT DEFAULT 5"):
+        (altered,) = read_ddl(f"ALTER TABLE t {text}", "d", "t")
+        assert isinstance(altered, AlterTable)
+        table = change(table, altered).table
+    for value in (5, "NULL"):
+        fill(lake, table, f"(1, {value}, 1, NULL, '[\"1\"]')")
+        with pytest.raises(ApplyError, match="may show another DEFAULT in rows that were not written"):
+            alter_live_table(lake, table, "ALTER TABLE t MODIFY a SMALLINT DEFAULT 5")
+        lake.drop(Layer.LIVE, "t")
+    fill(lake, table, "(1, 6, 1, NULL, '[\"1\"]')")
+    name = alter_live_table(lake, table, "ALTER TABLE t MODIFY a SMALLINT DEFAULT 5")
+    assert [tuple(row)[:2] for row in spark.table(name).collect()] == [(1, 6)]
+    lake.drop(Layer.LIVE, "t")

@@ -72,6 +72,8 @@ def _check_unwritten(lake: Lake, rows: str, before: ColumnDefinition) -> None:
         may_not_store = f"{stored_text_sql(typed_column(before), 'UTC')} = {literal(shown)}"
     else:
         may_not_store = "true"
+    if before.may_be_rewritten:
+        may_not_store = f"{may_not_store} OR {_is_null_sql(before.name)}"
     if _is_any(lake, rows, may_not_store):
         raise ApplyError(
             f"column {before.name}: TiDB since 8.5.5 may show another DEFAULT in rows that were not written since the "

@@ -47,7 +47,7 @@ from ticdc_lakehouse.schema.statement import (
     ResizeHash,
     SetPartitioning,
 )
-from ticdc_lakehouse.schema.unwritten_rows import may_show_default, unknown_origin_default
+from ticdc_lakehouse.schema.unwritten_rows import may_show_default, unknown_origin_default, with_origin_default
 
 _Step = tuple[Table, tuple[Effect, ...]]
 
@@ -269,14 +269,9 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     before = table.columns[at]
     primary = any(_same(before.name, name) for key in table.keys or () if key.primary for name in key.columns)
     nullable = action.column.nullable and not primary
+    column = with_origin_default(before, action.column)
     after = replace(
-        action.column,
-        by=before.by,
-        open=before.open,
-        declared=before.declared,
-        pending=before.pending,
-        nullable=nullable,
-        origin_default=before.origin_default,
+        column, by=before.by, open=before.open, declared=before.declared, pending=before.pending, nullable=nullable
     )
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not (before.sized and same_type(before.type, after.type)):

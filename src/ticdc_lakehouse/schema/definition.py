@@ -51,6 +51,8 @@ class ColumnDefinition:
     where that is not NULL: a value's text (a CHAR's with the spaces at its end), or of one that is not known a mark
     which only CREATE TABLE … LIKE copies.
     None also where messages, an export or the ``schema_file`` made the definition: they do not show it."""
+    may_be_rewritten: bool = False
+    """True if a MODIFY may have written all rows again: the origin default may as well be NULL (`unwritten_rows`)."""
     sized: bool = True
     """False if only messages show its type, and not how many digits its values have after the point, or how long they
     are: most protocols call a DATETIME(3) ``datetime``, and a CHAR(9) ``char``, which is CHAR(1) in a statement."""
@@ -195,6 +197,7 @@ def table_to_json(table: Table) -> str:
         | ({"declared": True} if c.declared else {})
         | ({} if c.pending is None else {"pending": c.pending})
         | ({} if c.origin_default is None else {"first": c.origin_default})
+        | ({"may_be_rewritten": True} if c.may_be_rewritten else {})
         | ({} if c.sized else {"sized": False})
         for c in table.columns
     ]

@@ -15,6 +15,7 @@ from ticdc_lakehouse.schema.literal import stored
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.partition import hash_partitions
 from ticdc_lakehouse.schema.statement import AddPartitions, DropPartitions
+from ticdc_lakehouse.schema.unwritten_rows import have_same_origin_default
 
 _BY_ROWS = ("range", "list", "hash")
 """Methods of which a row's values show its partition."""
@@ -78,7 +79,7 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsRemoved:
         raise ApplyError(f"EXCHANGE PARTITION: the value of column `{pending[0].name}` in old rows is not known yet")
     # TiDB shows a row that was not written since an ADD COLUMN with what the table where it lies now has for that.
     pairs = zip(table.sent, plain.sent, strict=True)
-    if other := next((one for one, two in pairs if one.origin_default != two.origin_default), None):
+    if other := next((one for one, two in pairs if not have_same_origin_default(one, two)), None):
         raise ApplyError(
             f"EXCHANGE PARTITION: column `{other.name}` was added to one of the tables, or to both with different "
             "values: what old rows have in the other one is not known"
