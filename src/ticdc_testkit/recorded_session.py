@@ -76,6 +76,8 @@ class Step:
     tables: Tables
     time_zone: str
     """The zone of the session that ran it."""
+    refused: bool
+    """True if TiDB answered with an error."""
 
 
 def session_steps(file: Path) -> Iterator[Step]:
@@ -95,6 +97,7 @@ def session_steps(file: Path) -> Iterator[Step]:
             watermark=line["tso_after"],
             tables=tables,
             time_zone=line["session_time_zone"],
+            refused=line["error"] is not None,
         )
         before = tables
 

@@ -32,6 +32,7 @@ _EXPLAINED = re.compile(
     "|the protocol writes .* keys with different digits"
 )
 """Reasons of docs/ddl.md (What blocks a table) that a message does not tell."""
+_MIDNIGHT = re.compile(r" 00:00:00(\.0+)?$")
 _WITHOUT_COLUMNS = (StopKind.AWAITS_ROWS, StopKind.AMBIGUOUS_TABLE)
 _ONE_IN_SPARK = "two names in TiDB and one in Spark"
 
@@ -42,17 +43,37 @@ def differences(file: Path, protocol: str, folder: Path, conversions: set[Conver
     Adds the values that TiDB converted to ``conversions``: SQL converts them in gold."""
     steps = {step.watermark: step for step in session_steps(file)}
     planner = RowPlanner(session_stream(file, protocol, PROTOCOLS[protocol], folder))
+    loosened, before = False, None
     for tso, plans in planner.windows():
         step = steps.pop(tso)
         planner.time_zone = step.time_zone
-        for difference in (*_after(step, plans), *_of_rows(step, planner)):
+        loosened = loosened or (before is not None and step.refused and _loses_not_null(before, step))
+        before = step
+        for difference in (*_after(step, plans, loosened=loosened), *_of_rows(step, planner)):
             yield f"{step.number}: {step.statement}: {difference}"
     yield from (f"{step.number}: no window" for step in steps.values())
     if conversions is not None:
         conversions |= planner.conversions
 
 
-def _after(step: Step, plans: tuple[TablePlan, ...]) -> Iterator[str]:
+def _loses_not_null(before: Step, step: Step) -> bool:
+    """True if a column may be NULL now: so TiDB leaves it after a MODIFY that it refused (docs/ddl.md)."""
+    pairs = [(before.tables[name], held) for name, held in step.tables.items() if name in before.tables]
+    return any(
+        new.nullable and not old.nullable
+        for one, other in pairs
+        for old, new in zip(one.definition.columns, other.definition.columns, strict=False)
+    )
+
+
+def _as_loosened(found: Table, held: Table) -> Table:
+    """The definition with the columns that may be NULL in TiDB, which no message tells."""
+    nullable = {fold(column.name) for column in held.columns if column.nullable}
+    columns = tuple(replace(c, nullable=c.nullable or fold(c.name) in nullable) for c in found.columns)
+    return replace(found, columns=columns, key=held.key if nullable & set(map(fold, found.key)) else found.key)
+
+
+def _after(step: Step, plans: tuple[TablePlan, ...], *, loosened: bool) -> Iterator[str]:
     names = {str(plan.name) for plan in plans} ^ set(map(str, step.tables))
     if names:
         yield f"tables of one side alone: {sorted(names)}"
@@ -61,9 +82,13 @@ def _after(step: Step, plans: tuple[TablePlan, ...]) -> Iterator[str]:
         yield "two tables have one view: a blocked table follows its names, another one may have its first name"
     for plan in plans:
         held = step.tables.get(plan.name)
-        if plan.stop is None and plan.definition is not None and held is not None:
-            yield from (f"{plan.name}: {text}" for text in _unequal(plan.definition.table, held.definition))
-        elif held is not None and not _is_explained(plan, held):
+        if held is None or (plan.stop is None and plan.definition is None):
+            continue
+        table = plan.definition.table if plan.definition is not None else held.definition
+        shown = _as_loosened(table, held.definition) if loosened else table
+        if plan.stop is None:
+            yield from (f"{plan.name}: {text}" for text in _unequal(shown, held.definition))
+        elif not _is_explained(plan, held) and shown == table:
             yield f"{plan.name} is blocked: {plan.stop}"
 
 
@@ -95,7 +120,7 @@ def _unequal(found: Table, held: Table) -> Iterator[str]:
 def _value(bound: str) -> str:
     terms = bound.split("+")
     is_sum = len(terms) > 1 and all(term.strip().isdigit() for term in terms)
-    return str(sum(map(int, terms))) if is_sum else bound.removesuffix(" 00:00:00")
+    return str(sum(map(int, terms))) if is_sum else _MIDNIGHT.sub("", bound)
 
 
 def _folded(partitioning: Partitioning | None) -> Partitioning | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
+from column_histories import NAME, ColumnHistories
 from statement_texts import (
     ADDED,
     ALTERATIONS,
@@ -48,7 +49,11 @@ class RandomStatements:
             self._alter_default: 3, self._several: 8, self._add_key: 7, self._drop_key: 4, self._rename_table: 5,
             self._swap: 2, self._truncate: 2, self._drop_table: 5, self._like: 3, self._create: 3, self._partition: 8,
             self._exchange: 4, self._repartition: 4, self._convert: 2, self._database: 2, self._other: 7,
+            self._history: 10,
         }  # fmt: skip
+        self._histories = ColumnHistories(self.random)
+        self._of_history = "", ""
+        """The table, with its database, whose columns have a history now."""
         for maker in self.random.choice(self._subjects):
             self._makers[maker] *= 5
 
@@ -61,6 +66,7 @@ class RandomStatements:
             (self._insert, self._update, self._add_key, self._drop_key, self._null),
             (self._insert, self._partition, self._repartition, self._exchange),
             (self._rename_table, self._swap, self._drop_table, self._like, self._create),
+            (self._history, self._history, self._history),
         )
 
     def next(self, tables: Tables) -> str:
@@ -128,7 +134,9 @@ class RandomStatements:
         kind, choice = column["data_type"], self.random.choice
         if column["nullable"] == "YES" and self.random.random() < 0.15:
             return "NULL"
-        literal = choice(VALUES.get(kind, ("NULL",)))
+        literal = choice(_fitting(VALUES.get(kind, ("NULL",)), column["type"]))
+        if column["name"].startswith(NAME) and self.random.random() < 0.5:
+            return self._histories.value(column)
         if self.random.random() < 0.6 and kind in ("int", "bigint", "smallint", "mediumint", "decimal"):
             self._number += 1
             literal = str(self._number if "unsigned" in column["type"] else choice((1, -1)) * self._number)
@@ -257,6 +265,16 @@ class RandomStatements:
             )
         makers = [self._added, self._added, self._dropped_column, self._renamed_column, self._modified, self._added_key]
         return self._alter(table, *(self.random.choice(makers)(table) for _ in range(self.random.randint(2, 4))))
+
+    def _history(self, table: Mapping[str, Any]) -> str:
+        """A step of a column that has a history, or a row of its table; most are about the same table."""
+        same = [t for t in self._all if (t["db"], t["table"]) == self._of_history]
+        if not same or self.random.random() < 0.05:
+            self._of_history = table["db"], table["table"]
+        table = same[0] if same else table
+        if self.random.random() < 0.4:
+            return self.random.choice((self._insert, self._insert, self._insert, self._update, self._delete))(table)
+        return self._alter(table, self._histories.step(table))
 
     # --- keys ---
 
@@ -458,6 +476,12 @@ class RandomStatements:
             given = {"column": self.column(self.one_column(table)["name"]), "added": self._added(table)}
             return self._alter(table, self.random.choice(ALTERATIONS).format(new=quoted(self.new_name()), **given))
         return self.random.choice(OTHERS).format(name=self._new_table(), one=self.table(table))
+
+
+def _fitting(literals: Sequence[str], kind: str) -> Sequence[str]:
+    """Those that are short enough for a text of the type, where there are any."""
+    found = re.match(r"(?:var)?char\((\d+)\)", kind)
+    return [text for text in literals if found is None or len(text) - 2 <= int(found[1])] or literals
 
 
 def _shape(table: Mapping[str, Any]) -> list[tuple[str, str]]:

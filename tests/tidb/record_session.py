@@ -123,13 +123,15 @@ def _printed(column: Mapping[str, Any]) -> str:
     return f"lower(hex({name}))" if column["data_type"] in _HEX else name
 
 
-def session(database: TiDB, seed: int, statements: int) -> Iterator[dict[str, Any]]:
-    """The lines of a session."""
+def session(database: TiDB, seed: int, statements: int, modes: str) -> Iterator[dict[str, Any]]:
+    """The lines of a session, whose sql_mode is one of `MODES`, and now and then becomes another of them."""
     chosen, recorder = RandomStatements(seed), Recorder.of(database)
     random = chosen.random
-    yield {"kind": "session", "seed": seed, "server": "8.0.11-TiDB-v8.5.6", "read_time_zone": "+00:00"}
+    described = {"seed": seed, "modes": modes, "server": "8.0.11-TiDB-v8.5.6", "read_time_zone": "+00:00"}
+    yield {"kind": "session", **described}
     first = [*(f"CREATE DATABASE {quoted(name)}" for name in DATABASES), *FIRST]
     zone, tables = ZONES[0], []
+    _run(recorder.writer, f"SET sql_mode = {MODES[modes][0]}")
     for number in range(1, statements + 1):
         if number == len(DATABASES) + 1 or (number > len(first) and random.random() < 0.05):
             chosen.database = DATABASES[0] if number <= len(first) else chosen.cased(random.choice(DATABASES[:2]))
@@ -138,7 +140,7 @@ def session(database: TiDB, seed: int, statements: int) -> Iterator[dict[str, An
             zone = random.choice(ZONES)
             _run(recorder.writer, f"SET time_zone = '{zone}'")
         if number > len(first) and random.random() < 0.04:
-            _run(recorder.writer, f"SET sql_mode = {random.choice(MODES)}")
+            _run(recorder.writer, f"SET sql_mode = {random.choice(MODES[modes])}")
         statement = first[number - 1] if number <= len(first) else chosen.next(tables)
         try:
             line = recorder.run(statement)
@@ -184,6 +186,7 @@ def main() -> None:
     arguments.add_argument("file", type=Path, help="{seed} in its name stands for the seed")
     arguments.add_argument("--seed", type=int, nargs="+", default=[1])
     arguments.add_argument("--statements", type=int, default=150)
+    arguments.add_argument("--modes", choices=MODES, default="mixed", help="values of sql_mode")
     given = arguments.parse_args()
     program = server()
     if program is None:
@@ -191,7 +194,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, tidb(program, Path(folder)) as database:
         for seed in given.seed:
             clear(database)
-            write_session(session(database, seed, given.statements), Path(str(given.file).format(seed=seed)))
+            write_session(
+                session(database, seed, given.statements, given.modes), Path(str(given.file).format(seed=seed))
+            )
 
 
 if __name__ == "__main__":

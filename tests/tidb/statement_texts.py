@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 DATABASES = ("Oracle_Main", "oracle_Side", "dotless.ı Σ`x")  # noqa: RUF001
 DML = ("INSERT", "REPLACE", "UPDATE", "DELETE")
-MODES = ("DEFAULT", "DEFAULT", "''", "'ALLOW_INVALID_DATES'", "'STRICT_TRANS_TABLES'", "'NO_ZERO_DATE'")
-"""Values of sql_mode."""
+STRICT = ("DEFAULT", "DEFAULT", "'STRICT_TRANS_TABLES'", "'STRICT_ALL_TABLES,NO_ZERO_DATE'")
+LENIENT = ("''", "''", "'ALLOW_INVALID_DATES'", "'NO_ZERO_DATE'")
+MODES = {"strict": STRICT, "lenient": LENIENT, "mixed": STRICT + LENIENT}
+"""Values of sql_mode that a session has, one after the other."""
 ZONES = ("+00:00", "Asia/Shanghai", "America/New_York", "+05:30")
 FIRST = (
     "CREATE SEQUENCE sq",
