@@ -29,7 +29,7 @@ _EXPLAINED = re.compile(
     "|the rows of the restored table are unknown|one table is unknown to this feed or blocked"
     "|the other table is blocked|is reserved for gold|VECTOR NOT NULL, no DEFAULT"
     "|when it was renamed out of a database that the text does not name|its bound is not understood: values of"
-    "|the protocol writes .* keys with different digits"
+    "|the protocol writes .* keys with different digits|the table had no key that could be its handle key"
 )
 """Reasons of docs/ddl.md (What blocks a table) that a message does not tell."""
 _MIDNIGHT = re.compile(r" 00:00:00(\.0+)?$")
