@@ -227,7 +227,7 @@ def test_a_table_that_the_feed_file_leaves_out_since_goes_out_of_gold(
 def test_after_a_skipped_change_of_names_rows_have_the_new_ones(feed: Changefeed) -> None:
     letters = Source(table="letters", columns=(ID, Column(name="v", type="enum", by="index")))
     create = "CREATE TABLE `letters` (`id` BIGINT PRIMARY KEY, `v` ENUM('a','b'))"
-    modify = "ALTER TABLE `letters` MODIFY COLUMN `v` ENUM('b','a')"
+    modify = "ALTER TABLE `letters` MODIFY COLUMN `v` ENUM('b','c')"
     feed.send(0, ddl(at(15), create, "shop", "letters", "CREATE"), letters.insert(at(16), 1, 1))
     feed.send(0, ddl(at(17), modify, "shop", "letters", "ALTER"), letters.insert(at(18), 2, 1))
     feed.resolve(at(19))
@@ -239,4 +239,4 @@ def test_after_a_skipped_change_of_names_rows_have_the_new_ones(feed: Changefeed
     feed.send(0, letters.insert(at(20), 3, 2))
     feed.resolve(at(21))
     feed.go()
-    assert feed.rows("letters") == {1: ("a",), 2: ("b",), 3: ("a",)}
+    assert feed.rows("letters") == {1: ("a",), 2: ("b",), 3: ("c",)}

@@ -51,8 +51,6 @@ def converted(before: str, after: str) -> str:
         ("set", "text", "the names of set are not known"),
         ("enum", "enum('a')", "the names of enum are not known"),
         ("set", "set('a')", "the names of set are not known"),
-        ("set('a','b')", "set('b','a')", "the new order of names in set('b','a')"),
-        ("enum('a','b','c')", "enum('c','a')", "the new order of names in enum('c','a')"),
     ],
 )
 def test_an_unsupported_conversion_is_refused_with_its_reason(before: str, after: str, reason: str) -> None:
@@ -73,6 +71,7 @@ def test_an_unsupported_conversion_is_refused_with_its_reason(before: str, after
         ("timestamp(3)", "timestamp(6)"),
         ("time(3)", "time(3)"),
         ("enum('a','b')", "enum('a','c','b')"),
+        ("enum('a','b')", "enum('b','c','a')"),
         ("char(9)", "varchar(9)"),
         ("varchar", "text"),
         ("set('a','b')", "set('a','b','c')"),
@@ -93,12 +92,14 @@ def test_conversion_leaves_the_text_as_it_is(before: str, after: str) -> None:
         ("varbinary(9)", "char(9)", "rtrim(CASE"),
         ("year", "varchar(9)", "CAST(CAST(x AS INT) AS STRING)"),
         ("enum('a','b','c')", "enum('a','c')", "x = '' OR x IN ('a', 'c')"),
+        ("enum('a','b','c')", "enum('c','a')", "x = '' OR x IN ('c', 'a')"),
         ("enum('a')", "enum('A')", "x = '' OR x IN ('A')"),
         ("date", "int", "regexp_replace(x, '[- :]', '')"),
         ("datetime(6)", "bigint", "timestampadd(MICROSECOND, 500000"),
         ("datetime(6)", "decimal(30,6)", "AS DECIMAL(20,6))"),
         ("date", "datetime(3)", "concat(x, ' 00:00:00', '.000')"),
         ("set('a','b')", "set('b')", "array_except(split(x, ','), array('', 'b'))"),
+        ("set('a','b')", "set('b','a')", "filter(array('b', 'a'), _ticdc_name ->"),
     ],
 )
 def test_values_that_may_not_stay_are_looked_at(before: str, after: str, sql: str) -> None:

@@ -280,12 +280,13 @@ def _listed(kind: MysqlType) -> str:
 
 
 def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
-    """Keeps the names that stay; the names of a SET are in the order of the definition."""
+    """Keeps the names that stay, whatever their numbers become (``convertToMysqlEnum``, ``convertToMysqlSet``: by
+    name); the names of a SET are in the order of the definition."""
     if not before.elements:
         raise ApplyError(f"the names of {before.text} are not known")
     kept = tuple(name for name in after.elements if name in before.elements)
-    if kept != tuple(name for name in before.elements if name in kept):
-        raise ApplyError(f"the new order of names in {after.text} is not followed")
+    if after.family is Family.SET and kept != tuple(name for name in before.elements if name in kept):
+        return _text_to_set(before, after, text)
     return text if len(kept) == len(before.elements) else _of_names(after, text)
 
 
