@@ -23,6 +23,7 @@ _NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
 _WHITE_SPACE = r"^[ \t\n\r]*$"
 _DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _DATETIME = f"{_DATE[:-1]}( [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?)?$"
+_TIME = "^-?[0-9]{2,3}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?$"
 _PARTIAL = "^(0000-00-(?!00)|0000-(?!00)..-00|(?!0000)....-(00|..-00))"
 _WHOLE = (Family.INTEGER, Family.BIT, Family.YEAR)
 _DATES = (Family.DATE, Family.DATETIME)
@@ -241,8 +242,24 @@ def _datetime_to_date(_before: MysqlType, _after: MysqlType, text: str) -> str:
 def _time_to_time(before: MysqlType, after: MysqlType, text: str) -> str:
     had, has = ((*kind.size, 0)[0] for kind in (before, after))
     if has < had:
-        raise ApplyError(f"the rounding of {before.text} to {after.text} is not followed")
+        return f"CASE WHEN {text} RLIKE '{_TIME}' THEN {_rounded_time(text, has)} END"
     return text if has == had else f"concat({text}, {zeros(had, has)})"
+
+
+def _rounded_time(text: str, digits: int) -> str:
+    """Returns the SQL of a TIME rounded to so many digits: half up, also below zero (``Duration.RoundFrac``), where
+    MySQL rounds half away from zero. The lambdas' variables have reserved names, as in `_text_to_set`."""
+    hours, minutes, seconds = (f"split(trim(LEADING '-' FROM {text}), ':')[{part}]" for part in range(3))
+    whole = f"CAST({hours} AS BIGINT) * 3600 + CAST({minutes} AS BIGINT) * 60"
+    micros = f"CAST(({whole} + CAST({seconds} AS DECIMAL(8,6))) * 1000000 AS BIGINT)"
+    step, t = 10 ** (6 - digits), "_ticdc_time"
+    moved = f"CASE WHEN {text} LIKE '-%' THEN -1 ELSE 1 END * {micros} + {step // 2}"
+    rounded = f"transform(array({moved}), {t} -> {t} - pmod({t}, {step}))"
+    sign = f"CASE WHEN {t} < 0 THEN '-' ELSE '' END"
+    parts = (f"abs({t}) div 3600000000", f"abs({t}) div 60000000 % 60", f"abs({t}) div 1000000 % 60")
+    printed = f"format_string('%s%02d:%02d:%02d.%06d', {sign}, {', '.join(parts)}, abs({t}) % 1000000)"
+    kept = f"substr({printed}, 1, length({printed}) - {6 - digits + (digits == 0)})"
+    return f"transform({rounded}, {t} -> {kept})[0]"
 
 
 def zeros(had: int, has: int) -> str:
