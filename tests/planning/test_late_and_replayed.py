@@ -514,7 +514,7 @@ def test_a_late_row_of_a_table_that_was_renamed_before_gold_knew_it_blocks_that_
     """Followed to its name, the table of the late row would be another one of that name."""
     (made,) = late_under_former_name(ddl(7, "RENAME TABLE t TO u"))
     assert (made.name, made.through, made.stop and made.stop.kind) == (U, 10, StopKind.LATE_ROWS)
-    assert "rows arrived late under a name that it had before gold knew it; ways out" in str(block_reason(made))
+    assert "late under the name that it had before, one that gold did not know; ways out" in str(block_reason(made))
 
 
 def test_until_it_is_resumed_the_table_of_the_late_row_is_listed_alone() -> None:

@@ -73,7 +73,7 @@ class TablesOfRows:
         known = [each for each in builders.all_named(name) if each not in late and each.named_at <= commit_ts]
         for each in late if known else ():
             builders.remove(each)
-            known[0].stop = _lacks_rows(known[0].stop, "a name that it had before gold knew it")
+            known[0].stop = _lacks_rows(known[0].stop, "one that gold did not know")
 
     def _is_unpublished(self, builder: TablePlanBuilder) -> bool:
         """True if the table was not published under its name, nor with columns under another one."""
@@ -203,7 +203,7 @@ class TablesOfRows:
             takes = builder.name == name and builder.named_at < last
             had_name = builder.definition is not None and builder.definition.stable_id in ids
             if (had_name or builder.awaited_rows_at(first)) and not takes:
-                builder.stop = _lacks_rows(builder.stop, f"the name that it had before, {name}")
+                builder.stop = _lacks_rows(builder.stop, str(name))
         self._make_unknown(ids)
 
     def _make_unknown(self, ids: Set[str]) -> None:
@@ -242,6 +242,6 @@ def _lacks_rows(stop: StopReason | None, former_name: str) -> StopReason:
     ):
         return stop
     blocked = "" if stop is None else f" while it was blocked ({stop.cause})"
-    detail = f"rows arrived late under {former_name}{blocked}"
+    detail = f"rows arrived late under the name that it had before, {former_name}{blocked}"
     ways_out = (WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT)
     return StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=ways_out, needs_override=True)
