@@ -109,7 +109,7 @@ def test_retired_topic_stays_retired() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ddls", "gone"),
+    ("texts", "gone"),
     [
         ([(7, "DROP TABLE `d`.`t`")], True),
         ([(7, "DROP DATABASE `d`")], True),
@@ -120,12 +120,12 @@ def test_retired_topic_stays_retired() -> None:
     ],
 )
 def test_topic_of_a_table_that_was_dropped_while_it_was_blocked_stays_retired(
-    ddls: list[tuple[int, str]], gone: bool
+    texts: list[tuple[int, str]], gone: bool
 ) -> None:
     """Gold shows the table (``on_drop: keep``) with the reason for which it was blocked."""
     blocked = replace(KEPT, stop=StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=5, needs_override=True))
     now = Published(tso=10, tables={T: blocked, U: LIVE}, topics={"t": frozenset({T})})
-    lake = renames(*(("t", at, text) for at, text in ddls))
+    lake = ddls(*(("t", at, text) for at, text in texts))
     found = retired_topics(lake, "f", now, [("t", 0)], read_through(UNSEEN), of_feed)
     assert found == Topics(retired={"t"} if gone else set(), empty=set())
 
