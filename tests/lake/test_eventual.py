@@ -34,6 +34,7 @@ T = Source(table="t")
 W = Source(table="t", columns=(ID, V, Column(name="w", type="int")))
 X = Source(table="t", columns=(*W.columns, Column(name="x", type="int")))
 OTHER = Source(table="other")
+DAY = 86_400
 SCHEMA = """
 CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(9));
 CREATE TABLE shop.other (id BIGINT PRIMARY KEY, v VARCHAR(9));
@@ -273,18 +274,40 @@ def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed, monkeypatch: 
     feed.send(0, X.insert(at(32), 8, "last", 8, 9))
     feed.go()
     assert tombstones() == 2
-    feed.send(0, X.update(at(7000), (8, "last", 8, 9), (8, "next day", 8, 9)))
+    feed.send(0, X.update(at(DAY + 60), (8, "last", 8, 9), (8, "next day", 8, 9)))
     feed.go()
     assert tombstones() == 0
     assert feed.rows("t").keys() == {1, 3, 5, 6, 7, 8}
-    feed.send(0, X.delete(at(7001), 8, "next day", 8, 9))
+    feed.send(0, X.delete(at(DAY + 61), 8, "next day", 8, 9))
+    feed.go()
+    assert tombstones() == 1
+    feed.send(0, OTHER.insert(at(2 * DAY + 62), 2, "two days later"))
+    feed.go()
+    feed.send(0, X.insert(at(2 * DAY + 63), 9, "that day", 9, 9))
     feed.go()
     assert tombstones() == 1, "a purge reads the whole table"
     monkeypatch.setattr(table_execution, "_PURGED_AFTER", 1)
-    feed.send(0, X.insert(at(7002), 9, "same day", 9, 9))
+    feed.send(0, X.insert(at(2 * DAY + 64), 10, "that day", 9, 9))
     feed.go()
     assert tombstones() == 0
-    assert feed.rows("t").keys() == {1, 3, 5, 6, 7, 9}
+    assert feed.rows("t").keys() == {1, 3, 5, 6, 7, 9, 10}
+
+
+@pytest.mark.long
+def test_deleted_rows_stay_deleted_while_a_feed_catches_up(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """It was paused for years, and reads its partitions in several windows."""
+    described = {"gold": {"mode": "eventual", "tombstone_days": 1}}
+    feed = Changefeed(spark, broker, tmp_path, partitions=2, described=described, schema=SCHEMA)
+    feed.send(0, T.insert(at(1), 1, "a"))
+    feed.go()
+    feed.send(0, T.delete(at(DAY), 1, "a"), T.insert(at(3 * DAY), 2, "b"))
+    feed.go()
+    feed.send(1, OTHER.insert(at(DAY - 10), 2, "behind"))
+    feed.send(0, T.insert(at(5 * DAY), 3, "c"))
+    feed.go()
+    feed.send(1, T.update(at(DAY - 5), (1, "a"), (1, "older than its delete")))
+    feed.go()
+    assert feed.rows("t") == {2: ("b",), 3: ("c",)}
 
 
 def test_every_event_is_accounted_for(feed: Changefeed) -> None:

@@ -111,8 +111,9 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(
             ge=1,
             le=LONGEST_DAYS,
-            description="Only in mode `eventual`: for how many days, at least, a deleted row is remembered, so that an "
-            "older change does not bring it back.",
+            description="Only in mode `eventual`: a deleted row is remembered until a run reads only changes that were "
+            "committed more days than this after the deletion. An older change that is read later still brings it "
+            "back.",
         ),
     ] = TOMBSTONE_DAYS
     retention_days: Annotated[

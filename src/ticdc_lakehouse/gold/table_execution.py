@@ -227,8 +227,9 @@ class TableExecution:
             remember_new(lake, self.name, rows)
         else:
             self._commit(lake, lambda: merge(lake, self.name, self._changes(rows)))
-        if config.mode is Mode.EVENTUAL and self._is_purge_due(rows.through):
-            self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
+        if rows.batches is not None and self._is_purge_due(rows.through):
+            days, batches = config.tombstone_days, rows.batches
+            self._commit(lake, lambda: purge(lake, self.name, days, config.feed, batches))
 
     def _changes(self, rows: MergeRows) -> StepChanges:
         config = self.run.config

@@ -37,8 +37,8 @@ class GoldConfig:
     """The traits of the feed's protocol."""
     mode: Mode = Mode.WATERMARKS
     tombstone_days: int = 7
-    """Eventual mode: days for which a tombstone stays, so that an older change does not insert the deleted row
-    again."""
+    """Eventual mode: a tombstone stays until a window has only changes that were committed more days than this after
+    it, so that an older change does not insert the deleted row again."""
     retention_days: int = RETENTION_DAYS
     """Days for which a published state stays readable after the next one."""
     name_template: str = NAME_TEMPLATE

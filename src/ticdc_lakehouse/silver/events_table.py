@@ -121,6 +121,13 @@ def newest_commit(lake: Reader, feed: str, where: str) -> int:
     return max(row["tso"] or 0, 0 if row["time"] is None else first_of(round(row["time"].timestamp() * 1000)) + 1)
 
 
+def oldest_change(lake: Lake, feed: str, where: str) -> int:
+    """Returns the lowest `COMMIT_ORDER` of the row changes and DDLs that meet an SQL condition; 0 without one."""
+    changes = f"kind IN ('{Kind.ROW}', '{Kind.DDL}') AND {where}"
+    [row] = lake.rows(f"SELECT min({COMMIT_ORDER}) AS oldest FROM {full_name(lake, feed)} WHERE {changes}")
+    return row["oldest"] or 0
+
+
 def changes_above_sql(tso: int | str) -> str:
     """Returns the SQL condition of row changes and DDLs with a commit_ts above ``tso``, an SQL expression, and of all
     that have none: those of a wire that has only the commit's millisecond."""
