@@ -118,7 +118,8 @@ def modified(cursor: Any, key: int, before: str, after: str, mode: str) -> tuple
 def gold_sql(before: MysqlType, after: MysqlType, text: str) -> str:
     """The text of what gold makes of a stored value, NULL where it blocks the table (`gold.column_conversion`) and of a
     date that Spark has not."""
-    old, new = (typed_column(ColumnDefinition(name="c", type=kind)) for kind in (before, after))
+    kinds = ((kind, "name" if kind.elements else None) for kind in (before, after))
+    old, new = (typed_column(ColumnDefinition(name="c", type=kind, by=by)) for kind, by in kinds)
     had = value_text_sql(old, old.sql(literal(text), "UTC"), "UTC")
     converted = converted_sql(before, after, "v")
     value = new.sql(converted, "UTC")
