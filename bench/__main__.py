@@ -12,8 +12,7 @@ NAMES = (
     *("codec", "planning", "memory", "loop", "silver", "gold", "tables", "fixed_cost"),
     *("pipeline", "history", "large_table", "sustained", "verify_source"),
 )
-"""In the order of their runs: one session serves all. First those that measure what a session has, or seconds without
-a yardstick: after the others its heap is half full of what Delta and Spark keep of their tables."""
+"""In the order of their runs."""
 
 
 def main() -> int:
@@ -62,26 +61,22 @@ def _on_spark(names: list[str], rows: int, dsn: str) -> list[Target]:
         tables,
         verify_source,
     )
-    from bench.temporary_lake import temporary_lake  # noqa: PLC0415
+    from bench.fresh_process import measured  # noqa: PLC0415
 
-    found: list[Target] = []
-    with temporary_lake() as lake:
-        runs: dict[str, Callable[[], list[Target]]] = {
-            "silver": lambda: silver.main(lake, rows),
-            "gold": lambda: gold.main(lake, max(1000, rows // 10)),
-            "tables": lambda: tables.main(lake, max(1000, rows // 5)),
-            "fixed_cost": lambda: fixed_cost.main(lake),
-            "pipeline": lambda: pipeline.main(lake, max(1000, rows // 5)),
-            "history": lambda: history.main(lake),
-            "large_table": lambda: large_table.main(lake, 10 * rows),
-            "sustained": lambda: sustained.main(lake, max(1000, rows // 2)),
-            "loop": lambda: loop.main(lake, max(30, 3 * rows // loop.RATE)),
-            "memory": lambda: memory.main(lake, rows),
-            "verify_source": lambda: verify_source.main(lake, 10 * rows, dsn),
-        }
-        for name in names:
-            found += runs[name]()
-    return found
+    runs: dict[str, Callable[[], list[Target]]] = {
+        "silver": lambda: measured(silver.main, rows),
+        "gold": lambda: measured(gold.main, max(1000, rows // 10)),
+        "tables": lambda: measured(tables.main, max(1000, rows // 5)),
+        "fixed_cost": lambda: measured(fixed_cost.main),
+        "pipeline": lambda: pipeline.main(max(1000, rows // 5)),
+        "history": lambda: measured(history.main),
+        "large_table": lambda: measured(large_table.main, 10 * rows),
+        "sustained": lambda: measured(sustained.main, max(1000, rows // 2)),
+        "loop": lambda: measured(loop.main, max(30, 3 * rows // loop.RATE)),
+        "memory": lambda: measured(memory.main, rows),
+        "verify_source": lambda: measured(verify_source.main, 10 * rows, dsn),
+    }
+    return [target for name in names for target in runs[name]()]
 
 
 if __name__ == "__main__":

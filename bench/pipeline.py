@@ -20,6 +20,7 @@ from functools import partial
 
 from pyspark.sql import functions as F
 
+from bench.fresh_process import measured
 from bench.generated_messages import Made
 from bench.gold import Case, merge_bare, prepare_bare
 from bench.report import Target, table
@@ -150,11 +151,11 @@ def report(results: list[PipelineResult]) -> str:
     return table(f"pipeline: {results[0].rows:,} changes from Kafka to published, seconds", heads, lines)
 
 
-def main(lake: FolderLake, rows: int, cases: tuple[tuple[int, int], ...] = CASES) -> list[Target]:
-    """Measure and print: each case's target once it is measured, the table at the end."""
+def main(rows: int) -> list[Target]:
+    """Measure each case in a process of its own and print: its target once it is measured, the table at the end."""
     results = []
-    for tables, columns in cases:
-        results.append(measure(lake, rows - rows % PARTITIONS, tables, columns))
+    for tables, columns in CASES:
+        results.append(measured(measure, rows - rows % PARTITIONS, tables, columns))
         print(_target(results[-1]), flush=True)
     print(report(results), flush=True)
     return [_target(result) for result in results]
