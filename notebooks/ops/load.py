@@ -23,8 +23,7 @@ dbutils.widgets.text("options", "", "Options of ticdc-lake load")
 
 # COMMAND ----------
 
-from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.widgets import load_options_from_widgets
+from ticdc_lakehouse.entry import Run, load_options_from_widgets
 
 run = Run.from_widgets(spark, dbutils)
 

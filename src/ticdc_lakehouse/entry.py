@@ -42,7 +42,7 @@ from ticdc_lakehouse.log import configure_unless_done, timed
 from ticdc_lakehouse.ops import alarm, feed_views, retention, status
 from ticdc_lakehouse.ops.feed_tables import create_feed_tables
 from ticdc_lakehouse.ops.load import Loaded, load
-from ticdc_lakehouse.ops.load_options import LoadOptions
+from ticdc_lakehouse.ops.load_options import LoadOptions, read_load_options
 from ticdc_lakehouse.ops.verify.results import Verified
 from ticdc_lakehouse.ops.verify.verification import VerifySettings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -343,6 +343,12 @@ def source_address(feed: Feed, dsn: str | None, secret: Secret) -> Address:
     if given is None:
         raise ConfigError(f"feed {feed.name}: no TiDB is named: give its DSN, {DSN_FORM}, or the key source")
     return address_of(given, secret)
+
+
+def load_options_from_widgets(dbutils: Any) -> LoadOptions:
+    """Returns what a notebook's widgets ``time_zone`` and ``options`` say of an export. Raises ConfigError for what is
+    no option."""
+    return read_load_options(dbutils.widgets.get("options"), dbutils.widgets.get("time_zone") or None)
 
 
 def deployed_lake(spark: SparkSession, catalog: str, prefix: str = "") -> Lake:

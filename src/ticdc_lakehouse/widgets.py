@@ -1,4 +1,4 @@
-"""What notebooks beside those of the layers call with their widgets: alarm, verification, load, as_of, selftest."""
+"""What notebooks beside those of the layers call with their widgets: alarm, verification, as_of, selftest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
-from ticdc_lakehouse.ops.load_options import LoadOptions, read_load_options
 from ticdc_lakehouse.ops.selftest import Environment, Outcome, selftest
 from ticdc_lakehouse.ops.verify.results import Verified
 
@@ -47,12 +46,6 @@ def verify_from_widgets(spark: SparkSession, dbutils: Any) -> Verified:
         sleep=job_parameters.seconds(parameters, "sleep"),
         repair=job_parameters.choice(parameters, "repair", ("no", "yes")) == "yes",
     )
-
-
-def load_options_from_widgets(dbutils: Any) -> LoadOptions:
-    """Returns what a notebook's widgets ``time_zone`` and ``options`` say of an export. Raises ConfigError for what is
-    no option."""
-    return read_load_options(dbutils.widgets.get("options"), dbutils.widgets.get("time_zone") or None)
 
 
 def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:
