@@ -115,11 +115,12 @@ def test_comment_of_a_suspect_column_names_its_defect_from_then_on() -> None:
         rows=1,
     )
     sound = replace(group, columns=tuple(replace(column, defect=None) for column in group.columns))
-    typed = with_wire_types(with_wire_types(table, [group]), [sound])
+    config = GoldConfig(feed="f", time_zone="UTC")
+    typed = with_wire_types(with_wire_types(table, [group], config), [sound], config)
     assert table_from_json(table_to_json(typed)) == typed
     comments = [column.comment for column in typed_columns(typed)]
     assert comments == ["INT, key", "FLOAT (wrong if TiCDC 8.2 or later wrote it)"]
-    assert with_wire_types(table, [sound]) is table
+    assert with_wire_types(table, [sound], config) is table
 
 
 def decoded(case: Case) -> list[Event]:

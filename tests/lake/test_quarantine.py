@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from ticdc_codec.event import RowChange
+    from ticdc_codec.event import Event, RowChange
     from ticdc_lakehouse.catalog import Lake
     from ticdc_lakehouse.planning.planning_input import PlanningInput
     from ticdc_lakehouse.planning.window import Window
@@ -226,6 +226,17 @@ def test_replays_at_once_and_while_gold_reads_lose_nothing(
     assert sorted(feed.rows("fine")) == [1, 2, 3, 4, 6]
 
 
+def dismissed(feed: Changefeed, watermark: int, *events: Event) -> list[quarantine.Position]:
+    """The positions of events that are sent, go to quarantine and are dismissed, with a watermark after them."""
+    first = len(feed.sent)
+    feed.send(0, *events)
+    feed.resolve(watermark)
+    feed.load()
+    positions = [(feed.topic, 0, first + number) for number in range(len(events))]
+    quarantine.dismiss(feed.lake, feed.name, positions, "a test")
+    return positions
+
+
 @pytest.mark.long
 def test_rows_that_are_replayed_while_gold_applies_a_window_are_left_to_the_next_one(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -237,18 +248,10 @@ def test_rows_that_are_replayed_while_gold_applies_a_window_are_left_to_the_next
     feed = Changefeed(spark, broker, tmp_path, schema=schema + schema.replace("fine", "other"), described=small)
     other, large = Source(table="other"), "x" * 2000
     feed.send(0, FINE.insert(at(1), 1, "a"), other.insert(at(1), 1, "a"))
-    feed.send(0, FINE.insert(at(2), 2, large), FINE.insert(at(3), 3, large))
-    feed.resolve(at(4))
-    feed.load()
-    below = [(feed.topic, 0, offset) for offset in (2, 3)]
-    quarantine.dismiss(feed.lake, feed.name, below, "too large")
+    below = dismissed(feed, at(4), FINE.insert(at(2), 2, large), FINE.insert(at(3), 3, large))
     feed.apply()
     feed.send(0, FINE.insert(at(5), 5, "e"), other.insert(at(5), 5, "e"))
-    feed.send(0, FINE.insert(at(6), 6, large), other.insert(at(6), 6, large))
-    feed.resolve(at(7))
-    feed.load()
-    within = [(feed.topic, 0, offset) for offset in (7, 8)]
-    quarantine.dismiss(feed.lake, feed.name, within, "too large")
+    within = dismissed(feed, at(7), FINE.insert(at(6), 6, large), other.insert(at(6), 6, large))
     feed.described = {}
     quarantine.replay(feed.lake, feed.run.decoding, below[:1])
 
@@ -277,11 +280,7 @@ def test_a_ddl_that_comes_twice_and_once_from_quarantine_is_followed_once(
     feed.go()
     feed.described = {"max_message_bytes": 1000}
     for number in range(2):
-        feed.send(0, truncate)
-        feed.resolve(at(6 + number))
-        feed.load()
-        again = [(feed.topic, 0, len(feed.sent) - 2)]
-        quarantine.dismiss(feed.lake, feed.name, again, "it came twice")
+        again = dismissed(feed, at(6 + number), truncate)
         feed.apply()
         quarantine.replay(feed.lake, replace(feed.run.decoding, max_message_bytes=9999), again)
         assert feed.apply().blocked == {}

@@ -24,9 +24,27 @@ if TYPE_CHECKING:
 T, OWN, NEXT = Source(table="t"), Source(table="own"), Source(table="next")
 
 
+def feed_of_pattern(spark: SparkSession, broker: Broker, folder: Path, name: str, *, partitions: int = 1) -> Changefeed:
+    """A feed of all topics that begin with its own topic's name."""
+    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": f"topic-{name}.*"}
+    return Changefeed(spark, broker, folder, partitions=partitions, name=name, described={"kafka": kafka})
+
+
+def new_topic(feed: Changefeed, suffix: str) -> str:
+    """A topic beside the feed's own, which its pattern matches."""
+    topic = f"{feed.topic}-{suffix}"
+    feed.broker.create_topic(topic, 1)
+    return topic
+
+
+def send_to(feed: Changefeed, topic: str, *events: Event) -> None:
+    """Write events into a topic beside the feed's own."""
+    values = feed.encoded(events)
+    feed.broker.produce(topic, [KafkaMessage(partition=0, key=None, value=value) for value in values])
+
+
 def test_watermark_waits_for_the_slowest_partition(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
-    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-slowest.*"}
-    feed = Changefeed(spark, broker, tmp_path, partitions=2, name="slowest", described={"kafka": kafka})
+    feed = feed_of_pattern(spark, broker, tmp_path, "slowest", partitions=2)
 
     feed.send(0, T.insert(at(1), 1, "a"))
     feed.resolve(at(5), 0)
@@ -122,14 +140,11 @@ def test_a_window_ends_at_until_tso_and_where_silver_has_decoded_what_bronze_has
 
 @pytest.mark.long
 def test_topic_whose_tables_were_dropped_is_not_waited_for(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
-    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-gone.*"}
-    feed = Changefeed(spark, broker, tmp_path, name="gone", described={"kafka": kafka})
-    other = f"{feed.topic}-own"
-    broker.create_topic(other, 1)
+    feed = feed_of_pattern(spark, broker, tmp_path, "gone")
+    other = new_topic(feed, "own")
     feed.send(0, T.insert(at(1), 1, "a"))
     feed.resolve(at(3))
-    own = feed.encoded([OWN.insert(at(1), 1, "a"), Resolved(commit_ts=at(2))])
-    broker.produce(other, [KafkaMessage(partition=0, key=None, value=value) for value in own])
+    send_to(feed, other, OWN.insert(at(1), 1, "a"), Resolved(commit_ts=at(2)))
     applied = feed.go()
     assert (applied.tso, feed.rows("own")) == (at(2), {1: ("a",)})
     feed.send(0, ddl(at(4), "DROP TABLE `shop`.`own`", "shop", "own", "ERASE"))
@@ -151,10 +166,8 @@ def test_topic_whose_tables_were_dropped_is_not_waited_for(spark: SparkSession, 
 def test_a_retired_topic_with_a_message_in_quarantine_is_waited_for(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
-    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-unread.*"}
-    feed = Changefeed(spark, broker, tmp_path, name="unread", described={"kafka": kafka})
-    own = f"{feed.topic}-own"
-    broker.create_topic(own, 1)
+    feed = feed_of_pattern(spark, broker, tmp_path, "unread")
+    own = new_topic(feed, "own")
     feed.send(0, T.insert(at(1), 1, "a"))
     feed.resolve(at(2))
     rename = ddl(at(4), "RENAME TABLE `shop`.`own` TO `shop`.`moved`", "shop", "own", "RENAME")
@@ -173,25 +186,16 @@ def test_a_retired_topic_with_a_message_in_quarantine_is_waited_for(
 
 @pytest.fixture(scope="module")
 def of_many(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
-    """A feed of all topics that begin with its own topic's name; one row is published at second 2."""
-    name = "many"
-    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": f"topic-{name}.*"}
-    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("many"), name=name, described={"kafka": kafka})
+    """A feed of several topics; one row is published at second 2."""
+    feed = feed_of_pattern(spark, broker, tmp_path_factory.mktemp("many"), "many")
     feed.send(0, T.insert(at(1), 1, "a"))
     feed.resolve(at(2))
     assert feed.go().tso == at(2)
     return feed
 
 
-def send_to(feed: Changefeed, topic: str, *events: Event) -> None:
-    """Write events into a topic beside the feed's own."""
-    values = feed.encoded(events)
-    feed.broker.produce(topic, [KafkaMessage(partition=0, key=None, value=value) for value in values])
-
-
 def test_a_topic_is_not_waited_for_once_its_table_is_dropped_without_a_row(of_many: Changefeed) -> None:
-    feed, own = of_many, f"{of_many.topic}-own"
-    feed.broker.create_topic(own, 1)
+    feed, own = of_many, new_topic(of_many, "own")
     create = ddl(at(3), "CREATE TABLE `shop`.`own` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))", "shop", "own", "CREATE")
     send_to(feed, own, create, Resolved(commit_ts=at(4)))
     feed.resolve(at(5))
@@ -205,10 +209,8 @@ def test_the_topic_of_a_table_that_had_only_ddls_is_not_retired(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
     """It is idle: its first row may be in Kafka, and not read yet, when a watermark of another topic is."""
-    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-idle.*"}
-    feed = Changefeed(spark, broker, tmp_path, name="idle", described={"kafka": kafka})
-    own = f"{feed.topic}-own"
-    broker.create_topic(own, 1)
+    feed = feed_of_pattern(spark, broker, tmp_path, "idle")
+    own = new_topic(feed, "own")
     feed.send(0, T.insert(at(1), 1, "a"))
     feed.resolve(at(2))
     send_to(feed, own, alter(1, "own", "ADD w INT"), alter(2, "own", "DROP w"), Resolved(commit_ts=at(2)))
@@ -222,8 +224,7 @@ def test_the_topic_of_a_table_that_had_only_ddls_is_not_retired(
 
 @pytest.mark.long
 def test_an_empty_topic_counts_with_a_watermark_read_before_its_end_offsets(of_many: Changefeed) -> None:
-    feed, stray = of_many, f"{of_many.topic}-stray"
-    feed.broker.create_topic(stray, 1)
+    feed, stray = of_many, new_topic(of_many, "stray")
     feed.resolve(at(8))
     applied = feed.go()
     assert applied.tso == at(7)
@@ -247,10 +248,8 @@ def test_an_empty_topic_counts_with_a_watermark_read_before_its_end_offsets(of_m
 def test_a_topic_with_only_a_message_in_quarantine_is_waited_for(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
-    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-broken.*"}
-    feed = Changefeed(spark, broker, tmp_path, name="broken", described={"kafka": kafka})
-    broken = f"{feed.topic}-other"
-    broker.create_topic(broken, 1)
+    feed = feed_of_pattern(spark, broker, tmp_path, "broken")
+    broken = new_topic(feed, "other")
     broker.produce(broken, [KafkaMessage(partition=0, key=None, value=b"{")])
     for second in (1, 2):
         feed.resolve(at(second))

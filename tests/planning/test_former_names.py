@@ -8,6 +8,7 @@ import pytest
 from one_table import (
     DATA,
     KNOWN,
+    LATER,
     NAME,
     ROWS,
     STATE,
@@ -25,7 +26,8 @@ from one_table import (
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.window_plan import plan_tables
+from ticdc_lakehouse.planning.window import DdlEvent
+from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName
 
 EXPORTED = replace(KNOWN, origin=Origin.EXPORT, commit_ts=7, named_at=7)
@@ -110,3 +112,48 @@ def test_a_table_leaves_the_feed_by_a_new_rename_to_a_name_that_the_filter_exclu
     of_u = replace(KNOWN, table=replace(KNOWN.table, table="u"))
     now = planning_input(known=of_u, ddls=(ddl(15, "RENAME TABLE u TO `between`"),), config=NO_FORMER)
     assert plan_tables(replace(now, before=Published(tso=10, tables={U: STATE}))).tables == ()
+
+
+RENAMED = replace(
+    definition(9, "CREATE TABLE d.u (id BIGINT PRIMARY KEY, v VARCHAR(9))"), origin=Origin.WIRE, named_at=7
+)
+"""Of `u`, whose first row came at 9; gold did not know it as `t`."""
+
+
+def late_under_former_name(*ddls: DdlEvent, named_at: int = 7, resumed: bool = True) -> list[TablePlan]:
+    """The plans of a window after one in which a row of `t` at 5 came late."""
+    known = replace(RENAMED, named_at=named_at)
+    unknown = replace(STATE, lake_name="", stable_id="", version=-1, applied_tso=4)
+    unknown = replace(unknown, stop=replace(late_point(4).stop, needs_override=not resumed))
+    now = planning_input(replace(ROWS, first=5, last=5), known=known, ddls=ddls)
+    rows = {**now.window.rows, U: (replace(LATER, name=U),)}
+    now = replace(now, window=replace(now.window, rows=rows))
+    now = replace(now, before=replace(now.before, tables={NAME: unknown, U: STATE}))
+    return [*plan_tables(now).tables]
+
+
+def test_a_late_row_of_a_table_that_was_renamed_before_gold_knew_it_blocks_that_table() -> None:
+    """Followed to its name, the table of the late row would be another one of that name."""
+    (made,) = late_under_former_name(ddl(7, "RENAME TABLE t TO u"))
+    assert (made.name, made.through, made.stop and made.stop.kind) == (U, 10, StopKind.LATE_ROWS)
+    assert "late under the name that it had before, one that gold did not know; ways out" in str(block_reason(made))
+
+
+def test_until_it_is_resumed_the_table_of_the_late_row_is_listed_alone() -> None:
+    rows, made = late_under_former_name(ddl(7, "RENAME TABLE t TO u"), resumed=False)
+    assert (rows.name, rows.through, block_reason(rows)) == (NAME, 4, "came late")
+    assert (made.name, made.through, block_reason(made)) == (U, 20, None)
+
+
+def test_late_rows_of_a_table_that_was_truncated_since_leave_one_table_too() -> None:
+    renamed, emptied = ddl(7, "RENAME TABLE t TO u"), ddl(8, "TRUNCATE TABLE u", "u")
+    (made,) = late_under_former_name(renamed, emptied, named_at=8)
+    assert (made.name, made.stop and made.stop.kind) == (U, StopKind.LATE_ROWS)
+
+
+def test_a_late_row_of_a_table_that_is_called_otherwise_by_now_leaves_the_next_one_alone() -> None:
+    """TiDB has no table of it any more, and gold has another of that name since."""
+    made = late_under_former_name(
+        ddl(7, "RENAME TABLE t TO u"), ddl(8, "DROP TABLE u", "u"), ddl(8, "RENAME TABLE x TO u"), named_at=8
+    )
+    assert [(each.name, each.through, block_reason(each)) for each in made] == [(U, 20, None)]

@@ -48,18 +48,19 @@ APPLYING = GoldConfig(feed="f", time_zone="UTC", options=sink_options("debezium"
 
 
 def test_open_columns_are_those_of_the_definition() -> None:
-    typed = with_wire_types(table(SQL), [UNDECLARED])
+    typed = with_wire_types(table(SQL), [UNDECLARED], APPLYING)
     assert [(c.open, c.by) for c in typed.columns] == [(True, None), (True, None), (True, "name"), (True, None)]
     assert typed.columns[3].defect == DEBEZIUM_DECIMAL
     assert [c.spark_type for c in typed_columns(typed)] == ["BIGINT", "DATE", "STRING", "DECIMAL(20,2)"]
     assert table_from_json(table_to_json(typed)) == typed
-    assert [c.open for c in with_wire_types(typed, [rows("bigint")]).columns] == [False, False, False, True]
-    assert with_wire_types(typed, []) is typed
+    assert [c.open for c in with_wire_types(typed, [rows("bigint")], APPLYING).columns] == [False, False, False, True]
+    assert with_wire_types(typed, [], APPLYING) is typed
 
 
 def test_keys_of_an_open_type_are_made_of_whole_texts() -> None:
     def keys(group: RowGroup) -> bool:
-        return MergeRows(table=with_wire_types(table(SQL), [group]), after=1, through=9, groups=(group,)).wire_keys
+        typed = with_wire_types(table(SQL), [group], APPLYING)
+        return MergeRows(table=typed, after=1, through=9, groups=(group,)).wire_keys
 
     assert (keys(rows("bigint")), keys(rows())) == (True, False)
 
@@ -106,10 +107,10 @@ def test_rows_that_carry_types_and_rows_that_do_not_follow_each_other_only_where
     before: RowGroup, after: RowGroup, said: str | None
 ) -> None:
     """The changefeed's debezium-disable-schema was changed, and no statement defines the table."""
-    known = with_wire_types(table_from_wire(*NAME, before.columns), [before])
-    stop = refusal(with_wire_types(known, [after]), after, APPLYING, defined=False)
+    known = with_wire_types(table_from_wire(*NAME, before.columns), [before], APPLYING)
+    stop = refusal(with_wire_types(known, [after], APPLYING), after, APPLYING, defined=False)
     assert (stop is None) if said is None else (said in str(stop) and "debezium-disable-schema" in str(stop))
-    assert refusal(with_wire_types(known, [before]), before, APPLYING, defined=False) is None
+    assert refusal(with_wire_types(known, [before], APPLYING), before, APPLYING, defined=False) is None
 
 
 @pytest.mark.parametrize("key_type", ["decimal", "time", "datetime", "timestamp", "bigint"])
@@ -123,7 +124,7 @@ def test_one_row_has_one_key_whether_rows_carry_its_type_or_not(key_type: str, f
         groups.reverse()
     stops, known = [], table(sql)
     for group in (groups[0], groups[0], groups[1], groups[1]):
-        known = table_from_json(table_to_json(with_wire_types(known, [group], config.rewrites_key)))
+        known = table_from_json(table_to_json(with_wire_types(known, [group], config)))
         stops.append(refusal(known, group, config, defined=True))
     assert stops[:2] == [None, None]
     said = [stop is not None and "key column id" in str(stop) for stop in stops[2:]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from ticdc_codec import writer_defects
@@ -26,7 +26,7 @@ _BYTES = {
 }
 """Sizes of MySQL's integer types."""
 _PERHAPS_STALE = ", perhaps by flags from before a DDL (restart the changefeed before taking the export)"
-_SWITCHED = " (debezium-disable-schema or enable-tidb-extension of the changefeed was changed)"
+_OPTION_CHANGED = " (debezium-disable-schema or enable-tidb-extension of the changefeed was changed)"
 _TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 
@@ -119,8 +119,8 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
     if missing:
         return f"rows lack columns of the table's definition: {', '.join(missing)}"
     for name, column in sent.items():
-        if (switched := _switched(column, definitions[name])) is not None:
-            return switched
+        if (difference := _declared_otherwise(column, definitions[name])) is not None:
+            return difference
         if not signs and is_misread(column, defined[name], partitioned=table.partitioning is not None):
             continue
         if not _same_kind(column, defined[name], signs=signs):
@@ -130,20 +130,18 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
     return None
 
 
-def _switched(column: Column, defined: ColumnDefinition) -> str | None:
+def _declared_otherwise(column: Column, defined: ColumnDefinition) -> str | None:
     """Returns why rows that carry a column's type cannot follow rows that left it open, or the other way round, as
     where ``debezium-disable-schema`` is changed; None if they can. Without a type silver has the wire's own texts."""
-    undeclared = is_open(column.type)
+    undeclared, name = is_open(column.type), column.name
     if column.key and defined.declared and defined.open:
-        return f"some rows carry the type of key column {column.name}, others do not, and its digits differ{_SWITCHED}"
+        return f"some rows carry the type of key column {name}, others do not, and its digits differ{_OPTION_CHANGED}"
     if is_open(defined.type.text) and not undeclared:
-        return (
-            f"rows have {column.type} as the type of column {column.name}, which the rows before left open{_SWITCHED}"
-        )
+        return f"rows have {column.type} as the type of column {name}, which the rows before left open{_OPTION_CHANGED}"
     if undeclared and not defined.sized and defined.type.family in (Family.DATETIME, Family.TIME):
         return (
-            f"rows leave the type of column {column.name} open, and only rows from before show that it is "
-            f"{defined.type.text}, not with how many digits after the point{_SWITCHED}"
+            f"rows leave the type of column {name} open, and only rows from before show that it is "
+            f"{defined.type.text}, not with how many digits after the point{_OPTION_CHANGED}"
         )
     return None
 
@@ -197,26 +195,24 @@ def _renumbered(sent: MysqlType, defined: MysqlType) -> bool:
     return any(name != other for name, other in zip(sent.elements, defined.elements, strict=False))
 
 
-def with_wire_types(
-    table: Table, groups: Iterable[RowGroup], rewrites_key: Callable[[MysqlType], bool] = lambda _: False
-) -> Table:
+def with_wire_types(table: Table, groups: Iterable[RowGroup], config: GoldConfig) -> Table:
     """Completes a definition with what only messages carry: whether ENUM and SET values are indexes or names, which
     types are undeclared, and which columns are suspect. A suspect column stays suspect, because the table keeps its
-    rows. ``rewrites_key``: `GoldConfig.rewrites_key`."""
+    rows."""
     sent: dict[str, list[Column]] = {}
     for group in groups:
         for column in group.columns:
             sent.setdefault(column.name, []).append(column)
-    columns = tuple(
-        _with_wire_type(c, sent[c.name], rewritten=rewrites_key(c.type)) if c.name in sent else c for c in table.columns
-    )
+    columns = tuple(_with_wire_type(c, sent.get(c.name, ()), config) for c in table.columns)
     return table if columns == table.columns else replace(table, columns=columns)
 
 
-def _with_wire_type(column: ColumnDefinition, sent: Iterable[Column], *, rewritten: bool) -> ColumnDefinition:
-    """``rewritten``: keys have the wire's digits of such values, if it declares their type."""
+def _with_wire_type(column: ColumnDefinition, sent: Sequence[Column], config: GoldConfig) -> ColumnDefinition:
+    if not sent:
+        return column
     undeclared = column.type.family is not Family.OTHER and any(is_open(each.type) for each in sent)
-    declared = column.declared or (rewritten and any(each.key and not is_open(each.type) for each in sent))
+    keeps_digits = any(each.key and not is_open(each.type) for each in sent) and config.rewrites_key(column.type)
+    declared = column.declared or keeps_digits
     by, defect = column.by, column.defect
     for each in sent:
         whole = completed(each, column.type)

@@ -109,7 +109,7 @@ def _define_with_wire_types(
     """Completes the definition with what only rows carry, and returns it; None if the columns are unknown."""
     if builder.definition is None:
         return None
-    table = with_wire_types(builder.definition.table, groups, inputs.config.rewrites_key)
+    table = with_wire_types(builder.definition.table, groups, inputs.config)
     if table != builder.definition.table:
         builder.define(replace(builder.definition, table=table))
     return table

@@ -63,17 +63,21 @@ class TablesOfRows:
     def end_late_tables(self, ddls: Iterable[DdlEvent]) -> None:
         """Ends each table that began with late rows, and that these DDLs, of one commit_ts up to the watermark, gave
         the name of a published table: they are one, of which gold did not know the former name. It lacks the rows."""
+        if self._inputs.eventual:
+            return
         named = {(name, ddl.commit_ts) for ddl in ddls for each in ddl.statements for name in names_of(each)}
-        for name, commit_ts in sorted(named) if not self._inputs.eventual else ():
+        for name, commit_ts in sorted(named):
             self._end_late_tables_named(name, commit_ts)
 
     def _end_late_tables_named(self, name: TableName, commit_ts: int) -> None:
-        builders = self._tables.builders
-        late = [each for each in builders.all_named(name) if self._is_unpublished(each)]
-        known = [each for each in builders.all_named(name) if each not in late and each.named_at <= commit_ts]
-        for each in late if known else ():
-            builders.remove(each)
-            known[0].stop = _lacks_rows(known[0].stop, "one that gold did not know")
+        tables = self._tables.builders.all_named(name)
+        late = [each for each in tables if self._is_unpublished(each)]
+        known = next((each for each in tables if each not in late and each.named_at <= commit_ts), None)
+        if not late or known is None:
+            return
+        for each in late:
+            self._tables.builders.remove(each)
+        known.stop = _lacks_rows(known.stop, "one that gold did not know")
 
     def _is_unpublished(self, builder: TablePlanBuilder) -> bool:
         """True if the table was not published under its name, nor with columns under another one."""

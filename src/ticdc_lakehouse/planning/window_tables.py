@@ -50,9 +50,9 @@ class WindowTables:
         self.waiting: list[DdlEvent] = []
         """RENAMEs at the window's end that the next window does."""
         self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
-        self._end_kept_that_are_left_out()
+        self._keep_left_out_recoverable()
 
-    def _end_kept_that_are_left_out(self) -> None:
+    def _keep_left_out_recoverable(self) -> None:
         """Keeps dropped tables that gold showed (``on_drop: keep``), and that the feed's filter leaves out since, as
         recoverable: TiDB restores them, and not older ones of their names."""
         for name, state in self.inputs.before.tables.items():
