@@ -48,6 +48,7 @@ def may_show_default(columns: str, *alters: str, options: str = "") -> bool:
         ("ADD COLUMN a BIGINT DEFAULT 5", "MODIFY a VARCHAR(20)", "MODIFY a VARCHAR(10) DEFAULT '5'"),
         ("ADD COLUMN a BINARY(2) DEFAULT 'x'", "MODIFY a VARCHAR(20)", "MODIFY a VARCHAR(10) DEFAULT '7800'"),
         ("ADD COLUMN a BINARY(2) DEFAULT x'ff'", "MODIFY a VARCHAR(9)", "MODIFY a VARCHAR(8) DEFAULT (UUID())"),
+        ("ADD COLUMN a VARBINARY(2) DEFAULT x'ff'", "MODIFY a VARCHAR(9)", "MODIFY a VARCHAR(8) DEFAULT (UUID())"),
         ("ADD COLUMN a BIGINT DEFAULT 5", "MODIFY a INT DEFAULT 5", "MODIFY a SMALLINT DEFAULT 5"),
     ],
 )

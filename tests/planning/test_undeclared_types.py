@@ -27,7 +27,10 @@ from ticdc_lakehouse.planning.compatibility import refusal, with_wire_types
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
+from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import table_from_json, table_from_wire, table_to_json
+from ticdc_lakehouse.schema.read import read_ddl
+from ticdc_lakehouse.schema.statement import AlterTable
 from ticdc_lakehouse.sql.typed_columns import typed_columns
 
 SQL = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DATE, e ENUM('a'), n DECIMAL(20,2))"
@@ -129,6 +132,17 @@ def test_one_row_has_one_key_whether_rows_carry_its_type_or_not(key_type: str, f
     assert stops[:2] == [None, None]
     said = [stop is not None and "key column id" in str(stop) for stop in stops[2:]]
     assert said == [key_type != "bigint"] * 2
+
+
+def test_a_key_column_has_declared_digits_after_a_modify_too() -> None:
+    config = replace(APPLYING, traits=ProtocolTraits(noncanonical_key_digits=True))
+    (modify,) = read_ddl("ALTER TABLE t MODIFY id DATETIME NOT NULL COMMENT 'c'", "d", "t")
+    assert isinstance(modify, AlterTable)
+    known = with_wire_types(table("CREATE TABLE d.t (id DATETIME PRIMARY KEY)"), [of_wire(key="datetime")], config)
+    known = change(known, modify).table
+    open_rows = of_wire(key="unknown")
+    stop = refusal(with_wire_types(known, [open_rows], config), open_rows, config, defined=True)
+    assert "some rows carry the type of key column id, others do not" in str(stop)
 
 
 def test_milliseconds_are_no_microseconds() -> None:

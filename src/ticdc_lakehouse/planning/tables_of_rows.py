@@ -63,8 +63,6 @@ class TablesOfRows:
     def end_late_tables(self, ddls: Iterable[DdlEvent]) -> None:
         """Ends each table that began with late rows, and that these DDLs, of one commit_ts up to the watermark, gave
         the name of a published table: they are one, of which gold did not know the former name. It lacks the rows."""
-        if self._inputs.eventual:
-            return
         named = {(name, ddl.commit_ts) for ddl in ddls for each in ddl.statements for name in names_of(each)}
         for name, commit_ts in sorted(named):
             self._end_late_tables_named(name, commit_ts)
