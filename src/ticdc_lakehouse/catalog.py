@@ -200,17 +200,17 @@ class Lake:
         names = sorted(row["tableName"] for row in shown if not row["isTemporary"])
         return [f"{part}.{name}" for name in names] if part else names
 
-    def leave_names(self, renames: Mapping[str, str]) -> dict[str, str]:
+    def begin_renames(self, renames: Mapping[str, str]) -> dict[str, str]:
         """Renames live tables, old name to new one. Names may change places: tables whose new name another one had get
         a name in between. Returns these, with the names that they are to take once all have left theirs
-        (``take_names``)."""
+        (``finish_renames``)."""
         leaving = {old: renaming_name(old) if new in renames else new for old, new in renames.items()}
         for old, new in leaving.items():
             self._rename(old, new)
         return {between: renames[old] for old, between in leaving.items() if between != renames[old]}
 
-    def step_aside(self, renames: Mapping[str, str]) -> dict[str, str]:
-        """Renames live tables as ``leave_names`` does, but each to a name in between: views that a dead run has not
+    def rename_aside(self, renames: Mapping[str, str]) -> dict[str, str]:
+        """Renames live tables as ``begin_renames`` does, but each to a name in between: views that a dead run has not
         renewed may read any other name. A table that the dead run left at a name in between keeps it."""
         aside = {old: renaming_name(old) for old in renames}
         for old, between in aside.items():
@@ -218,7 +218,7 @@ class Lake:
                 self._rename(old, between)
         return {between: renames[old] for old, between in aside.items()}
 
-    def take_names(self, renames: Mapping[str, str]) -> None:
+    def finish_renames(self, renames: Mapping[str, str]) -> None:
         """Renames live tables whose new names are free."""
         for old, new in renames.items():
             self._rename(old, new)
@@ -226,14 +226,14 @@ class Lake:
     def _rename(self, old: str, new: str) -> None:
         self.spark.sql(f"ALTER TABLE {self.table(Layer.LIVE, old)} RENAME TO {self.table(Layer.LIVE, new)}")
 
-    def view(self, layer: Layer, name: str, columns: str, query: str, *, comment: str) -> None:
+    def replace_view(self, layer: Layer, name: str, columns: str, query: str, *, comment: str) -> None:
         """Creates or replaces a view. ``columns`` is the SQL list of all its columns, with their comments."""
         view = f"{self.table(layer, name)} ({columns})"
         made_by = f"TBLPROPERTIES ({literal(_MADE_BY)} = {literal(VERSION)})"
         self.spark.sql(f"CREATE OR REPLACE VIEW {view} COMMENT {literal(comment)} {made_by} AS {query}")
 
     def has_current_view(self, layer: Layer, name: str) -> bool:
-        """True if a view that ``view`` makes exists, and this version of the package made it."""
+        """True if a view that ``replace_view`` makes exists, and this version of the package made it."""
         if not self.exists(layer, name):
             return False
         view = self.table(layer, name), VERSION
@@ -241,9 +241,9 @@ class Lake:
             self._known_views.add(view)
         return view in self._known_views
 
-    def keep_view(self, layer: Layer, name: str, query: str, *, comment: str, same_comment: bool = False) -> None:
-        """Makes a view show the result of ``query``. One that exists is altered, so that it keeps its privileges;
-        columns take their comments from the query's. ``same_comment``: it has this comment already."""
+    def alter_view(self, layer: Layer, name: str, query: str, *, comment: str, same_comment: bool = False) -> None:
+        """Makes a view show the result of ``query``: creates it, or alters one that exists, which keeps its privileges.
+        Columns take their comments from the query's. ``same_comment``: it has this comment already."""
         view = self.table(layer, name)
         if not self.exists(layer, name):
             self.spark.sql(f"CREATE VIEW IF NOT EXISTS {view} COMMENT {literal(comment)} AS {query}")

@@ -226,7 +226,7 @@ class Changefeed:
 
     def die_before_renaming(self) -> None:
         """What a killed run of gold leaves behind: a published window, and live tables with their former names."""
-        _die_in(Lake, "leave_names", self.apply)
+        _die_in(Lake, "begin_renames", self.apply)
 
     def go(self, until_tso: int | None = None) -> Applied:
         """All three layers."""

@@ -312,7 +312,7 @@ def test_a_drop_and_a_rename_that_were_published_are_finished_by_the_next_comman
         feed.send(0, ddl(at(second), text, "shop", table, ""))
         feed.resolve(at(second + 1))
         feed.load()
-        apply_and_die(feed, monkeypatch, Lake, "leave_names", after=0)
+        apply_and_die(feed, monkeypatch, Lake, "begin_renames", after=0)
 
     dies_before_renaming(3, "DROP TABLE `a`", "a")
     feed.resolve(at(5))

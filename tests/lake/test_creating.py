@@ -155,5 +155,5 @@ def test_a_folder_that_another_run_renames_meanwhile_gets_no_other_table(
     spark.sql(f"DROP TABLE {lake.table(Layer.LIVE, 'empty')}")
     lake.refresh()
     assert sorted(lake.tables(Layer.LIVE)) == ["sales"]
-    lake.take_names({"sales": "empty"})
+    lake.finish_renames({"sales": "empty"})
     assert lake.columns(Layer.LIVE, "empty")

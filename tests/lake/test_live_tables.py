@@ -191,7 +191,7 @@ def test_live_tables_are_renamed_with_their_tables_and_stay_when_they_are_droppe
         raise InterruptedError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Lake, "take_names", look_and_die)
+        patch.setattr(Lake, "finish_renames", look_and_die)
         with pytest.raises(InterruptedError):
             feed.apply()
     swapped = [{1: ("b",)}, {1: ("a",), 2: ("more",)}]

@@ -203,6 +203,6 @@ def test_views_of_before_are_gone_where_tables_are_being_renamed_meanwhile(
         feed.resolve(at(5))
         feed.load()
         feed.die_before_renaming()
-        feed.lake.take_names({former: f"{former}_elsewhere"})
+        feed.lake.finish_renames({former: f"{former}_elsewhere"})
 
     assert refreshed_beside(monkeypatch, watched, rename) == (0, {})

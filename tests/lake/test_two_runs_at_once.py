@@ -383,11 +383,11 @@ def test_what_gold_changes_meanwhile_is_shown_as_gold_shows_it(
 ) -> None:
     """A pass that did more than gold's own publication would never end beside a busy feed."""
     feed, config, made = maintained, maintained.run.gold_config, list[str]()
-    keep_view, create_view, show = Lake.keep_view, irregular.create_view, views.show
+    alter_view, create_view, show = Lake.alter_view, irregular.create_view, views.show
 
     def noted(lake: Lake, layer: Layer, name: str, query: str, **named: Any) -> None:
         made.append(f"{layer} {name.rpartition('_')[2]} {named.get('same_comment', False)}")
-        keep_view(lake, layer, name, query, **named)
+        alter_view(lake, layer, name, query, **named)
 
     def note_irregular(*arguments: Any) -> None:
         made.append("irregular")
@@ -397,7 +397,7 @@ def test_what_gold_changes_meanwhile_is_shown_as_gold_shows_it(
         monkeypatch.setattr(views, "show", show)
         show(*arguments, **named)
         windows.apply(feed.lake, config)
-        monkeypatch.setattr(Lake, "keep_view", noted)
+        monkeypatch.setattr(Lake, "alter_view", noted)
         monkeypatch.setattr(irregular, "create_view", note_irregular)
 
     monkeypatch.setattr(views, "show", show_before_gold)
@@ -447,7 +447,7 @@ def test_names_that_nobody_searched_are_not_shown(maintained: Changefeed, monkey
         monkeypatch.setattr(Lake, "tables", tables)
         feed.die_before_renaming()
         b, c = (feed.state.tables["shop", name].lake_name for name in "bc")
-        feed.lake.take_names({b: c})
+        feed.lake.finish_renames({b: c})
         return tables(*arguments)
 
     monkeypatch.setattr(Lake, "tables", beside_gold)

@@ -123,7 +123,7 @@ def test_maintenance_renews_the_views_over_all_feeds_only_after_the_tables_of_on
         run.gold()
     shown = ("feeds", "quarantine", "changes", "accounting")
     with monkeypatch.context() as patch:
-        patch.setattr(Lake, "view", None)  # a replaced view loses its privileges
+        patch.setattr(Lake, "replace_view", None)  # a replaced view loses its privileges
         run.maintain()
     for layer, name in ((Layer.BRONZE, offsets_table(removed.name)), (Layer.SILVER, table_name(removed.name))):
         lake.drop(layer, name)

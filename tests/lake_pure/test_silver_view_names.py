@@ -15,7 +15,7 @@ def view_of(create: str) -> str:
     """The query of a table's view."""
     made: list[str] = []
     lake = SimpleNamespace(
-        table=lambda layer, name: f"{layer}.{name}", keep_view=lambda _layer, _name, query, **_: made.append(query)
+        table=lambda layer, name: f"{layer}.{name}", alter_view=lambda _layer, _name, query, **_: made.append(query)
     )
     (table,) = tables_from_sql(create)
     silver_view(cast("Lake", lake), GoldConfig(feed="f", time_zone="UTC"), "f_d_t", table)

@@ -56,7 +56,7 @@ def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, Ta
     where a window changes what is `counted`."""
     comment = f"Values of changefeed {config.feed} that their columns' types cannot hold: exact in {IRREGULAR}"
     query = " UNION ALL ".join(_count_sql(lake, each) for each in counted(config, tables)) or _NONE
-    lake.view(Layer.OPS, f"{config.feed}_irregular", _COLUMNS, query, comment=comment)
+    lake.replace_view(Layer.OPS, f"{config.feed}_irregular", _COLUMNS, query, comment=comment)
 
 
 def _columns(config: GoldConfig, table: Table) -> tuple[str, ...]:

@@ -37,8 +37,8 @@ def publish(
     after = state.commit_window(lake, config.feed, before, planned, new_definitions, row_changes)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=planned.tso, row_changes=row_changes)
     tables = _defined(shown)
-    arriving = lake.leave_names(renames)
-    views.repoint_and_take_names(lake, config, arriving, tables)
+    arriving = lake.begin_renames(renames)
+    views.repoint_and_finish_renames(lake, config, arriving, tables)
     with ThreadPoolExecutor(views.VIEWS_AT_ONCE) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     views.update_comments(lake, config, {*renames.values(), *_moved(before, shown)}, tables)

@@ -63,7 +63,7 @@ def gold_view(
         comment += f"; {'BLOCKED' if state.blocked else 'last rows'} at TSO {state.applied_tso}: {state.stop}"
     present = "" if config.mode is Mode.WATERMARKS else f" WHERE NOT {DELETED}"
     query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
-    lake.keep_view(Layer.GOLD, state.lake_name, query, comment=comment, same_comment=same_comment)
+    lake.alter_view(Layer.GOLD, state.lake_name, query, comment=comment, same_comment=same_comment)
 
 
 def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None:
@@ -81,7 +81,7 @@ def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None
               FROM (SELECT * EXCEPT (after, before), {after} AS after, {before} AS before FROM {events}
                     WHERE kind = '{Kind.ROW}' AND {is_table_sql(table.name)}))"""
     comment = f"Every change that came as one of TiDB table {table.database}.{table.table}, duplicates included"
-    lake.keep_view(Layer.SILVER, name, query, comment=comment)
+    lake.alter_view(Layer.SILVER, name, query, comment=comment)
 
 
 def renew(

@@ -41,7 +41,7 @@ def mark_current(
     comment = f"Is there while all views of changefeed {config.feed} show its published watermark"
     views = "views COMMENT 'version that made them, gold.views of its file, and the tables that show dates as texts'"
     query = f"SELECT {literal(_view_settings(config, tables, replaced))}"
-    lake.view(Layer.OPS, _marker_view(config.feed), views, query, comment=comment)
+    lake.replace_view(Layer.OPS, _marker_view(config.feed), views, query, comment=comment)
 
 
 def is_marker_view(name: str) -> bool:

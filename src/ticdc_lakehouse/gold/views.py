@@ -156,13 +156,13 @@ def _rename(lake: Lake, config: GoldConfig, current: Published, renames: Mapping
     first."""
     lake.make_schemas(state.lake_name for state in current.tables.values())
     tables = _with_rows(current)
-    arriving = lake.step_aside(renames)
-    repoint_and_take_names(lake, config, arriving, tables)
+    arriving = lake.rename_aside(renames)
+    repoint_and_finish_renames(lake, config, arriving, tables)
     show(lake, config, current)
     update_comments(lake, config, renames.values(), tables)
 
 
-def repoint_and_take_names(
+def repoint_and_finish_renames(
     lake: Lake, config: GoldConfig, arriving: Mapping[str, str], shown: Iterable[tuple[Table, TableState]]
 ) -> None:
     """Renames live tables from the names in between (``arriving``), under which their views read them until then, to
@@ -171,7 +171,7 @@ def repoint_and_take_names(
     for table, state in shown:
         if state.lake_name in between:
             table_views.gold_view(lake, config, table, state, live=between[state.lake_name])
-    lake.take_names(arriving)
+    lake.finish_renames(arriving)
 
 
 def update_comments(

@@ -54,7 +54,7 @@ def is_current(lake: Lake, feed: str) -> bool:
 def create_view(lake: Lake, feed: str) -> None:
     """Creates the feed's view; the tables that it reads must exist."""
     comment = "What became of every event of the feed"
-    lake.view(Layer.OPS, _view(feed), _COLUMNS, _accounting_sql(lake, feed), comment=comment)
+    lake.replace_view(Layer.OPS, _view(feed), _COLUMNS, _accounting_sql(lake, feed), comment=comment)
 
 
 def _view(feed: str) -> str:

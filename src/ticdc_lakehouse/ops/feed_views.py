@@ -98,7 +98,7 @@ def show_landed_feeds(lake: Lake) -> None:
 
 def _show_feeds(lake: Lake, landed: Sequence[str]) -> None:
     """Creates ops.feeds over the feeds that have landed."""
-    lake.view(
+    lake.replace_view(
         Layer.OPS,
         "feeds",
         _FEED_COLUMNS,
@@ -144,7 +144,7 @@ def _newest_change_sql(lake: Lake, feed: str) -> str:
 
 def _show_tables(lake: Lake) -> None:
     """Creates ops.tables."""
-    lake.view(
+    lake.replace_view(
         Layer.OPS,
         "tables",
         _TABLE_COLUMNS,
@@ -181,7 +181,7 @@ def _show_events(lake: Lake, feeds: Sequence[str]) -> None:
         ("accounting", accounting.totals_sql, accounting.COUNTS, "What became of every event of each feed"),
     )
     for name, query, columns, comment in views:
-        lake.view(Layer.OPS, name, f"{_FEED}, {columns}", _of_all(lake, feeds, query), comment=comment)
+        lake.replace_view(Layer.OPS, name, f"{_FEED}, {columns}", _of_all(lake, feeds, query), comment=comment)
 
 
 def _of_all(lake: Lake, feeds: Sequence[str], query: Callable[[Lake, str], str]) -> str:

@@ -172,14 +172,14 @@ _NEW_COMMENT = "Of the selftest, altered"
 def _pinned_view(env: Environment) -> str:
     version = env.lake.version(env.table)
     query = f"SELECT * FROM {env.table} VERSION AS OF {version}"
-    env.lake.keep_view(Layer.GOLD, env.name, query, comment="Of the selftest")
+    env.lake.alter_view(Layer.GOLD, env.name, query, comment="Of the selftest")
     env.lake.spark.sql(f"INSERT INTO {env.table} VALUES (2)")
     _expect(_count(env), 1)
     query = f"SELECT * FROM {env.table} VERSION AS OF {version + 1}"
-    env.lake.keep_view(Layer.GOLD, env.name, query, comment=_NEW_COMMENT)
+    env.lake.alter_view(Layer.GOLD, env.name, query, comment=_NEW_COMMENT)
     _expect(_count(env), 2)
     # With most windows only the version changes.
-    env.lake.keep_view(Layer.GOLD, env.name, query, comment=_NEW_COMMENT, same_comment=True)
+    env.lake.alter_view(Layer.GOLD, env.name, query, comment=_NEW_COMMENT, same_comment=True)
     described = {row["col_name"]: row["data_type"] for row in env.lake.rows(f"DESCRIBE EXTENDED {env.view}")}
     _expect(described.get("Comment"), _NEW_COMMENT)
     return f"stays at version {version} until it is altered"
@@ -222,7 +222,7 @@ def _live_table(env: Environment) -> str:
     env.lake.spark.sql(f"DELETE FROM {env.live} WHERE id = 1")
     if env.lake.on_databricks:  # on a laptop the name of a live table is a folder's
         for names in ({env.name: _renamed(env)}, {_renamed(env): env.name}):
-            env.lake.leave_names(names)
+            env.lake.begin_renames(names)
     restore(env.lake, env.name, filled)
     _expect(env.lake.spark.table(env.live).count(), 3)
     return f"altered and restored in {env.lake.version(env.live)} versions"

@@ -158,7 +158,7 @@ def create_views(lake: Lake, feed: str) -> None:
     if lake.exists(Layer.SILVER, f"{feed}_accounting") and lake.has_current_view(Layer.SILVER, f"{feed}_quarantine"):
         return
     events = full_name(lake, feed)
-    lake.view(
+    lake.replace_view(
         Layer.SILVER,
         f"{feed}_quarantine",
         QUARANTINE_COLUMNS,
@@ -172,7 +172,7 @@ def renew_accounting(lake: Lake, feed: str, first_batch: int) -> None:
     """Makes the view of accounting show the batches from ``first_batch`` on: silver has deleted the earlier ones."""
     sql = _accounting_sql(lake.table(Layer.BRONZE, landing.offsets_table(feed)), full_name(lake, feed), first_batch)
     comment = "Per batch and partition that silver keeps: messages = decoded + quarantined + waiting"
-    lake.keep_view(Layer.SILVER, f"{feed}_accounting", sql, comment=comment)
+    lake.alter_view(Layer.SILVER, f"{feed}_accounting", sql, comment=comment)
 
 
 def _accounting_sql(offsets: str, events: str, first_batch: int) -> str:
