@@ -123,15 +123,16 @@ def test_rows_that_were_once_lost_silently(seed: int, replayed: bool, comes_back
 
 
 TWO_OF_ONE_NAME = {
-    "a late row from before the RENAME of a table that gold did not know": (15, False, False),
-    "the same, of a table that lags behind": (10, False, True),
-    "a replay from before a RENAME at the watermark": (41, True, True),
+    "a late row from before the RENAME of a table that gold did not know": (15, False, False, False),
+    "the same, of a table that lags behind": (10, False, True, False),
+    "the same, of a table whose former name another one has since": (1085, False, True, True),
+    "a replay from before a RENAME at the watermark": (41, True, True, False),
 }
 
 
-@pytest.mark.parametrize(("seed", "replayed", "blocks"), TWO_OF_ONE_NAME.values(), ids=TWO_OF_ONE_NAME)
-def test_rows_that_once_made_two_tables_of_one_name(seed: int, replayed: bool, blocks: bool) -> None:
-    played(Script(Random(seed), idle=True, blocks=blocks, comes_back=False), replayed=replayed)
+@pytest.mark.parametrize(("seed", "replayed", "blocks", "comes_back"), TWO_OF_ONE_NAME.values(), ids=TWO_OF_ONE_NAME)
+def test_rows_that_once_made_two_tables_of_one_name(seed: int, replayed: bool, blocks: bool, comes_back: bool) -> None:
+    played(Script(Random(seed), idle=True, blocks=blocks, comes_back=comes_back), replayed=replayed)
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ up to the DDL's commit_ts, applies the DDL, then merges later rows. The plan of 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -81,16 +82,10 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
     tables = WindowTables(inputs)
     rows = TablesOfRows(tables)
     rows.block_late()
-    for commit_ts, ddls in groupby(inputs.window.ddls, key=attrgetter("commit_ts")):
-        rows.infer_tables(commit_ts)
-        known = (*tables.builders, *tables.recoverable)
-        ordered = in_execution_order(_without_repeats(ddls), known, inputs)
-        for ddl in ordered:
-            for statement in ddl.statements:
-                plan_ddl(tables, ddl, statement)
-        tables.record_renames(ordered)
-        if commit_ts <= inputs.before.tso:
-            rows.end_late_tables(ordered)
+    again = bisect_right(inputs.window.ddls, inputs.before.tso, key=attrgetter("commit_ts"))
+    _plan_ddls(tables, rows, inputs.window.ddls[:again])
+    tables.give_way()  # at the published watermark each table had its own name
+    _plan_ddls(tables, rows, inputs.window.ddls[again:])
     rows.infer_tables(inputs.tso)
     tables.finish()
     plans = [_plan(inputs, each) for each in tables.builders]
@@ -100,6 +95,21 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
         tables=tuple(sorted(plans, key=lambda plan: plan.name)),
         recoverable=tuple(_recoverable(inputs, each) for each in tables.recoverable),
     )
+
+
+def _plan_ddls(tables: WindowTables, rows: TablesOfRows, ddls: Iterable[DdlEvent]) -> None:
+    """Plans DDLs in commit order, and the tables that are inferred from rows up to each."""
+    inputs = tables.inputs
+    for commit_ts, together in groupby(ddls, key=attrgetter("commit_ts")):
+        rows.infer_tables(commit_ts)
+        known = (*tables.builders, *tables.recoverable)
+        ordered = in_execution_order(_without_repeats(together), known, inputs)
+        for ddl in ordered:
+            for statement in ddl.statements:
+                plan_ddl(tables, ddl, statement)
+        tables.record_renames(ordered)
+        if commit_ts <= inputs.before.tso:
+            rows.end_late_tables(ordered)
 
 
 def _check_one_each(plans: Iterable[TablePlan]) -> None:

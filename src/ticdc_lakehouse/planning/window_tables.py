@@ -62,10 +62,15 @@ class WindowTables:
                 self.keep_recoverable(kept)
 
     def finish(self) -> None:
-        """Merges the remaining rows of all tables. A blocked table gives way where another one has its name: it keeps
-        its published one, from which the next window follows it again."""
+        """Merges the remaining rows of all tables."""
         for builder in self.builders:
             merge_rest(self.inputs, builder)
+        self.give_way()
+
+    def give_way(self) -> None:
+        """Gives a blocked table its published name back where another table has its name: from there the next window
+        follows it again."""
+        for builder in self.builders:
             former = builder.published_name
             if builder.stop is not None and former is not None and len(self.builders.all_named(builder.name)) > 1:
                 self.builders.rename(builder, former)
