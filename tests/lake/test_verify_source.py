@@ -378,6 +378,8 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
     assert (shown["Name 3"], len(shown)) == ("other", ROWS - 1)
     overrides = {(row["table"], row["action"], row["commit_ts"]) for row in verification.rows(Layer.OPS, "overrides")}
     assert overrides == {("typed", "repair", TSO), ("named", "repair", TSO)}
+    repaired = {row["data"] for row in verification.rows(Layer.OPS, "overrides")}
+    assert repaired == {state.stable_id for state in after.tables.values()}
     keys = {row["_ticdc_key"] for row in verification.rows(Layer.LIVE, after.tables["shop", "typed"].lake_name)}
     assert '["2000","new"]' in keys
 

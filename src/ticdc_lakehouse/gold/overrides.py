@@ -49,7 +49,8 @@ def override(lake: Lake, feed: str, table: str, action: OverrideAction, reason: 
     identity = Identity(feed, before.number + 1, str(uuid4()))
     # A table that the DDL of an index blocks is applied up to an earlier TSO: no row depends on that DDL.
     blocked_at = stop.commit_ts if stop.of_ddl and stop.commit_ts is not None else state.applied_tso
-    append(lake, OVERRIDES, [override_row(identity, name, action, blocked_at, reason, datetime.now(UTC))])
+    row = override_row(identity, name, state.stable_id, action, blocked_at, reason, datetime.now(UTC))
+    append(lake, OVERRIDES, [row])
     resumed = replace(before, tables={**before.tables, name: replace(state, stop=replace(stop, needs_override=False))})
     commit_window(lake, feed, before, resumed, (), 0, run=identity.run)
     return state
@@ -88,7 +89,7 @@ def _check_kept(lake: Reader, feed: str, name: TableName, state: TableState) -> 
 def _check_not_repaired(lake: Reader, feed: str, name: TableName, state: TableState) -> None:
     """Raises ConfigError if the table was repaired at a later TSO than that at which it is blocked: when its rows are
     merged again, those that the repair removed would come back."""
-    of_table = (row for row in _published_overrides(lake, feed) if _name(row) == name)
+    of_table = (row for row in _published_overrides(lake, feed) if _is_of(row, name, state))
     repaired = max((row["commit_ts"] for row in of_table if row["action"] == REPAIR), default=0)
     if state.applied_tso < repaired:
         raise ConfigError(
@@ -98,12 +99,20 @@ def _check_not_repaired(lake: Reader, feed: str, name: TableName, state: TableSt
 
 
 def override_row(
-    identity: Identity, name: TableName, action: str, commit_ts: int, reason: str, decided_at: datetime
+    identity: Identity,
+    name: TableName,
+    stable_id: str,
+    action: str,
+    commit_ts: int,
+    reason: str,
+    decided_at: datetime,
 ) -> dict[str, object]:
-    """Returns the row of an override; ``action`` is one of `OverrideAction`, or REPAIR."""
+    """Returns the row of an override; ``action`` is one of `OverrideAction`, or REPAIR. ``stable_id`` is empty for a
+    table without columns."""
     return identity.row(
         database=name[0],
         table=name[1],
+        data=stable_id or None,
         action=str(action),
         commit_ts=commit_ts,
         reason=reason,
@@ -129,13 +138,20 @@ def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, in
     if not blocked:
         return frozenset()
     overrides = [row for row in _published_overrides(lake, feed) if row["action"] != REPAIR]
-    newest = {(_name(row), row["commit_ts"]): row["action"] for row in overrides}
-    skips = [key for key, action in newest.items() if action == OverrideAction.SKIP_DDL.value]
-    return frozenset((blocked[name].stable_id, commit_ts) for name, commit_ts in skips if name in blocked)
+    newest = {
+        (state.stable_id, row["commit_ts"]): row["action"]
+        for row in overrides
+        for name, state in blocked.items()
+        if _is_of(row, name, state)
+    }
+    return frozenset(ddl for ddl, action in newest.items() if action == OverrideAction.SKIP_DDL.value)
 
 
-def _name(row: Values) -> TableName:
-    return TableName(row["database"], row["table"])
+def _is_of(row: Values, name: TableName, state: TableState) -> bool:
+    """True if an override is of a published table, whatever its name was then. A row of a build that did not keep the
+    stable id, and one of a table without columns, have only that name."""
+    stable_id = row.get("data")
+    return TableName(row["database"], row["table"]) == name if stable_id is None else stable_id == state.stable_id
 
 
 def _published_overrides(lake: Reader, feed: str) -> list[Values]:

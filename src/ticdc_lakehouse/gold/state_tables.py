@@ -83,7 +83,8 @@ _DEFINITION_COLUMNS = f"""{_IDENTITY}
 """
 _OVERRIDE_COLUMNS = f"""{_IDENTITY}
     database STRING NOT NULL COMMENT 'database in TiDB',
-    table STRING NOT NULL COMMENT 'table in TiDB',
+    table STRING NOT NULL COMMENT 'table in TiDB, by its name then',
+    data STRING COMMENT 'stable id of its live table (property ticdc.id); NULL if it had none',
     action STRING NOT NULL COMMENT 'skip-ddl, resume or repair; of one commit_ts the largest number is valid',
     commit_ts BIGINT NOT NULL COMMENT 'commit_ts of the DDL that blocked the table; else TSO of its block or repair',
     reason STRING NOT NULL COMMENT 'reason that the operator gave',

@@ -163,7 +163,15 @@ def _publish(
         lake,
         OVERRIDES,
         [
-            override_row(identity, w.name, REPAIR, w.state.applied_tso, f"{w.rows} rows as TiDB has them", now)
+            override_row(
+                identity,
+                w.name,
+                w.state.stable_id,
+                REPAIR,
+                w.state.applied_tso,
+                f"{w.rows} rows as TiDB has them",
+                now,
+            )
             for w in repairs
         ],
     )
