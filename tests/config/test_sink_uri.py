@@ -50,3 +50,18 @@ def test_claim_check_with_its_place_is_right(tmp_path: Path) -> None:
     place = "large-message-handle-option: claim-check, claim-check-storage-uri: 's3://bucket/claims'"
     feed = feed_with(tmp_path, f"{{enable-tidb-extension: true, {place}}}")
     assert feed.sink_options.claim_check_storage_uri == "s3://bucket/claims"
+
+
+@pytest.mark.parametrize(("name", "key"), [("time-zone", "time_zone"), ("protocol", "protocol")])
+def test_what_the_file_has_as_a_key_of_its_own_is_no_option(tmp_path: Path, name: str, key: str) -> None:
+    path = with_options(tmp_path, f"{{enable-tidb-extension: true, {name}: UTC}}")
+    assert mistakes(path) == [f"{path}: options.{name}: no option here; expected as the key {key}"]
+
+
+def test_an_unknown_option_is_named_with_those_that_the_file_takes(tmp_path: Path) -> None:
+    path = with_options(tmp_path, "{timezone: UTC}", "craft")
+    names = "craft-float, delete-only-output-handle-key-columns, max-batch-size, max-message-bytes"
+    (mistake,) = mistakes(path)
+    assert mistake == (
+        f"{path}: options.timezone: no option of craft; expected one of {names}, output-raw-change-event"
+    )

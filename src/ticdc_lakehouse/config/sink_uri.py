@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_codec.options import SinkOptions, Zone, option_names, options_of, sink_options
 from ticdc_lakehouse.config.keys import Key
 
@@ -45,6 +45,8 @@ CONNECTION_OPTIONS = (
     "write-timeout",
 )
 SECRETS = ("sasl-password", "sasl-gssapi-password", "sasl-oauth-client-secret")
+_KEYS_OF_THE_FILE = {"protocol": "protocol", "time-zone": "time_zone"}
+"""What the codec takes beside the options, or a sink-uri has, and the file as a key of its own."""
 
 
 def read_options(given: Mapping[str, object], protocol: str | None, zone: Zone | None, key: Key) -> SinkOptions:
@@ -61,13 +63,16 @@ def read_options(given: Mapping[str, object], protocol: str | None, zone: Zone |
 
 def _is_right(name: str, value: object, protocol: str | None, key: Key) -> bool:
     """True if the option decides how messages are decoded, and has one of its values; notes what is wrong with it."""
-    if name == "time-zone":
-        key.note("no option here; expected as the key time_zone")
+    if name in _KEYS_OF_THE_FILE:
+        key.note(f"no option here; expected as the key {_KEYS_OF_THE_FILE[name]}")
     elif name in SECRETS:
         # What was found is not shown.
         key.note("secrets are not allowed here: remove it, or give a reference in kafka.security")
     elif protocol is None and name not in {*options_of(), *CONNECTION_OPTIONS}:
         key.note("unknown sink-uri option")
+    elif protocol is not None and name not in {*option_names(protocol), *CONNECTION_OPTIONS}:
+        nearest = suggestion(name, option_names(protocol) - _KEYS_OF_THE_FILE.keys())
+        key.note(f"no option of {protocol.replace('_', '-')}; {nearest}")
     elif name not in CONNECTION_OPTIONS or (protocol is not None and name in option_names(protocol)):
         return _is_value(name, value, protocol or (options_of()[name].protocols or ("craft",))[0], key)
     return False
