@@ -233,9 +233,10 @@ def _partitions(feed: Feed, topics: Topics) -> list[TopicPartition]:
         hint = suggestion(absent[0] if absent else "", known)
         # A broker names no topic that the user may not describe.
         allow = ", let the user of kafka.security see it (ACLs DESCRIBE and READ)" if feed.security else ""
+        key = "topics" if feed.topic_pattern is None else "topic_pattern"
         raise ConfigError(
             f"{problem} at {', '.join(feed.bootstrap_servers)}: {hint}; "
-            f"create the changefeed first{allow}, or correct kafka.topics in {feed.name}.yml"
+            f"create the changefeed first{allow}, or correct kafka.{key} in {feed.name}.yml"
         )
     return [
         TopicPartition(name, partition, OFFSET_BEGINNING) for name in names for partition in topics[name].partitions

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Resolved
@@ -95,6 +96,16 @@ def test_an_unknown_topic_is_named_with_the_most_similar_one(broker: Broker, tmp
         f"topic preflight-order does not exist at {broker.bootstrap_servers}: did you mean preflight-orders?; "
         "create the changefeed first, or correct kafka.topics in f.yml"
     )
+
+
+def test_a_pattern_that_no_topic_matches_is_to_be_corrected_by_its_own_key(tmp_path: Path) -> None:
+    described(tmp_path, "f", "a.example:9092", "t")
+    file = tmp_path / "f.yml"
+    file.write_text(file.read_text().replace("topics:\n  - t\n", "topic_pattern: shop_.*\n"))
+    with pytest.raises(
+        ConfigError, match=r"no topic matches shop_\.\* at a\.example:9092: .*kafka\.topic_pattern in f\.yml"
+    ):
+        preflight._partitions(load_feed(file), {"crm": TopicMetadata()})
 
 
 def test_first_messages_of_another_protocol_are_refused(broker: Broker, tmp_path: Path) -> None:
