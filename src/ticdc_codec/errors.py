@@ -14,6 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_MOST_WORDS = 50
+"""Words that a message lists: a broker may have thousands of topics, a feed thousands of tables."""
+
 
 class LakehouseError(Exception):
     """Any error of this package."""
@@ -71,7 +74,10 @@ class ApplyError(LakehouseError):
 
 
 def suggestion(word: str, allowed: Iterable[str]) -> str:
-    """Returns what a message says after an unknown word: the allowed word that looks most like it, or all of them."""
+    """Returns what a message says after an unknown word: the allowed word that looks most like it, or all of them, of
+    many the first."""
     words = sorted(allowed)
-    close = get_close_matches(word, words, n=1)
-    return f"did you mean {close[0]}?" if close else f"expected one of {', '.join(words)}" if words else "there is none"
+    if close := get_close_matches(word, words, n=1):
+        return f"did you mean {close[0]}?"
+    more = f" and {len(words) - _MOST_WORDS} more" if len(words) > _MOST_WORDS else ""
+    return f"expected one of {', '.join(words[:_MOST_WORDS])}{more}" if words else "there is none"
