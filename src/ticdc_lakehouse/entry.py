@@ -144,14 +144,15 @@ class Run:
             raise ConfigError(f"feed {self.feed.name}: {layer} has not run for this feed: run it first")
 
     def _decode(self) -> Decoded:
-        check_protocol(self.lake, self.decoding)
+        decoding = self.decoding
+        check_protocol(self.lake, decoding)
         self._check_zone()
         if self._traits.external_schemas:
-            decoded = external_schemas.decode(self.lake, self.decoding)
+            decoded = external_schemas.decode(self.lake, decoding)
         else:
-            decoded = decode(self.lake, self.decoding, continuous=self.continuous)
+            decoded = decode(self.lake, decoding, continuous=self.continuous)
         if decoded.events > (decoded.quarantined or 0):
-            note_protocol(self.lake, self.decoding)
+            note_protocol(self.lake, decoding)
         return decoded
 
     def _check_zone(self) -> None:
@@ -230,10 +231,11 @@ class Run:
         """
         chosen = positions_of(messages)
         create_feed_tables(self.lake, self.feed.name)
-        check_same_protocol(self.lake, self.decoding)
+        decoding = self.decoding
+        check_same_protocol(self.lake, decoding)
         self._check_zone()
         with timed("ops", "replayed", feed=self.feed.name) as fields:
-            replayed = quarantine.replay(self.lake, self.decoding, chosen)
+            replayed = quarantine.replay(self.lake, decoding, chosen)
             fields |= {"decoded": replayed.decoded, "still_open": replayed.still_open}
             return replayed
 
@@ -327,7 +329,7 @@ class Run:
 
     @property
     def decoding(self) -> Decoding:
-        """How the feed's messages are decoded."""
+        """How the feed's messages are decoded. Reads the schemas that silver has learned, if the protocol needs any."""
         return decoding_of(self.feed, self._schemas)
 
     @property

@@ -15,6 +15,7 @@ from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.run_lock import exclusive_run
+from ticdc_lakehouse.silver.decode_stream import Decoded
 from ticdc_lakehouse.widgets import verify_from_widgets
 from ticdc_local.runner.notebook import Surroundings, run_notebook
 
@@ -63,6 +64,21 @@ def test_maintenance_beside_another_process_puts_off_nothing_but_the_retention_o
     assert done == ["views", "silver"]
     assert str(result).startswith(f"{maintained}; retention put off: feed crm: bronze is at work in another process")
     assert run.maintain() == maintained
+
+
+def test_a_run_of_silver_reads_the_schemas_that_it_decodes_with_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time is a query of Spark's, in each round of a loop."""
+    read: list[str] = []
+    monkeypatch.setattr(entry.external_schemas, "learned", lambda _, feed: read.append(feed))
+    decoded = Decoded(feed="crm", batches=1, events=2, quarantined=0)
+    monkeypatch.setattr(entry.external_schemas, "decode", lambda *_: decoded)
+    for name in ("check_protocol", "note_protocol", "decoding_of"):
+        monkeypatch.setattr(entry, name, lambda *_: None)
+    monkeypatch.setattr(Run, "_check_zone", lambda _: None)
+    feed = SimpleNamespace(name="crm", protocol="simple")
+    run = Run(lake=None, feed=feed, secret=lambda *_: "")  # type: ignore[arg-type]
+    assert run._decode() == decoded
+    assert read == ["crm"]
 
 
 @pytest.mark.parametrize(
