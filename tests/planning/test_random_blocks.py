@@ -34,7 +34,6 @@ class OverriddenPlanner(ScriptPlanner):
 
     def __init__(self, script: Script, quarantine: Iterable[RowChange]) -> None:
         super().__init__(script)
-        self.decided: set[tuple[TableName, int]] = set()
         self.passed: set[tuple[str, int]] = set()
         """What was decided, by stable id."""
         self.quarantine = [*quarantine]
@@ -57,8 +56,8 @@ class OverriddenPlanner(ScriptPlanner):
 
     @property
     def skipped(self) -> frozenset[tuple[str, int]]:
-        blocked = {name: state.stable_id for name, state in self.before.tables.items() if state.stop}
-        return frozenset((blocked[name], at) for name, at in self.decided if name in blocked)
+        blocked = {state.stable_id for state in self.before.tables.values() if state.stop}
+        return frozenset(ddl for ddl in self.passed if ddl[0] in blocked)
 
     def undecided(self) -> list[TableName]:
         return [name for name, state in self.before.tables.items() if state.needs_override]
@@ -68,7 +67,6 @@ class OverriddenPlanner(ScriptPlanner):
         state = self.before.tables[name]
         assert state.stop
         if state.stop.can_skip:
-            self.decided.add((name, state.applied_tso))
             self.passed.add((state.stable_id, state.applied_tso))
         resumed = replace(state, stop=replace(state.stop, needs_override=False))
         self.before = replace(self.before, tables={**self.before.tables, name: resumed})

@@ -33,7 +33,7 @@ class OverriddenDatabasePlanner(DatabasePlanner):
 
     def __init__(self, script: DatabaseScript, config: GoldConfig, quarantine: Iterable[RowChange]) -> None:
         super().__init__(script, config)
-        self.decided, self.passed = set[tuple[TableName, int]](), set[tuple[str, int]]()
+        self.passed = set[tuple[str, int]]()
         self.quarantine = {*map(id, quarantine)}
         self._read()
 
@@ -50,8 +50,8 @@ class OverriddenDatabasePlanner(DatabasePlanner):
             if id(row) in self.quarantine and commit_order(row) <= tso:
                 point = BlockingPoint(tso=commit_order(row) - 1, stop=IN_QUARANTINE)
                 self.quarantine_points.setdefault(TableName(row.database, row.table), point)
-        blocked = {name: state.stable_id for name, state in self.before.tables.items() if state.stop}
-        self.skipped = frozenset((blocked[name], at) for name, at in self.decided if name in blocked)
+        blocked = {state.stable_id for state in self.before.tables.values() if state.stop}
+        self.skipped = frozenset(ddl for ddl in self.passed if ddl[0] in blocked)
         super().play(tso, ddls)
 
     def replay(self, some: Callable[[], bool], end: int) -> None:
@@ -69,7 +69,6 @@ class OverriddenDatabasePlanner(DatabasePlanner):
         assert state.stop
         if state.stop.can_skip and "SOME NEW THING" in str(state.stop):
             assert state.stop.commit_ts is not None
-            self.decided.add((name, state.stop.commit_ts))
             self.passed.add((state.stable_id, state.stop.commit_ts))
         resumed = replace(state, stop=replace(state.stop, needs_override=False))
         self.before = replace(self.before, tables={**self.before.tables, name: resumed})
