@@ -119,6 +119,17 @@ def test_a_message_is_shown_with_its_bytes_and_what_inspect_makes_of_them(
     assert "messages (--at): expected topic/partition/offset of each" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("action", [("show",), ("replay", "--dry-run")], ids=["show", "dry run"])
+def test_a_message_that_bronze_has_lost_is_no_traceback(
+    project: Path, capsys: pytest.CaptureFixture[str], action: tuple[str, ...]
+) -> None:
+    shutil.rmtree(project / ".lake" / "bronze" / "crm_messages")
+    write(project / ".lake" / "bronze" / "crm_messages", "messages", [])
+    assert quarantine(project, *action, "--at", "t/0/2") == 2
+    said = capsys.readouterr().err
+    assert "feed crm: bronze has no message t/0/2 in batch 0, which silver has in quarantine: bronze's tables" in said
+
+
 def test_a_dry_run_says_what_would_decode_and_changes_nothing(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

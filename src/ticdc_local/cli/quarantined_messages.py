@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Failure
 from ticdc_codec.inspection import Inspector
 from ticdc_lakehouse.bronze import landing
@@ -99,13 +100,20 @@ def failure_text(tried: Tried) -> str:
 
 
 def _with_bytes(lake: DeltaReader, feed: Feed, rows: Sequence[Values]) -> Iterator[tuple[Values, Values]]:
-    """Yields each quarantined message with its key and value in bronze."""
+    """Yields each quarantined message with its key and value in bronze. Raises ConfigError for one that bronze, which
+    keeps what is in quarantine, has lost."""
     messages = lake.table(Layer.BRONZE, landing.messages_table(feed.name)) if rows else ""
     for row in rows:
-        [raw] = lake.rows(f"""
+        raw = lake.rows(f"""
             SELECT key, value FROM {messages} WHERE topic = {literal(row["topic"])}
             AND partition = {row["partition"]} AND offset = {row["offset"]} AND batch = {row["batch"]} LIMIT 1""")
-        yield row, raw
+        if not raw:
+            raise ConfigError(
+                f"feed {feed.name}: bronze has no message {position_text(row)} in batch {row['batch']}, which silver "
+                "has in quarantine: bronze's tables were restored from an older copy (docs/operator.md, After a "
+                "restore from a backup)"
+            )
+        yield row, raw[0]
 
 
 def dump(data: bytes, fault: int | None) -> list[str]:
