@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import combinations
+from itertools import combinations, groupby
+from operator import itemgetter
 
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.table_filter import TableFilter
@@ -36,8 +37,8 @@ def clashes(feeds: Iterable[NamesOfFeed]) -> Iterator[str]:
     """Yields a sentence about each name that two tables would get. Catalogs ignore letter case, and so do these names,
     which are all lower case."""
     named = sorted((name, feed, table) for feed, names in feeds for table, name in names.items())
-    for (name, feed, table), (same, other, second) in combinations(named, 2):
-        if name == same:
+    for name, same in groupby(named, key=itemgetter(0)):
+        for (_, feed, table), (_, other, second) in combinations(same, 2):
             yield (
                 f"table {table} of feed {feed} and table {second} of feed {other} would both be called {name}: "
                 "give another gold.name or gold.schema"
