@@ -93,6 +93,9 @@ def test_a_feed_file_is_not_written_over_without_force(project: Path, capsys: py
             "options.max-batch-size: expected a positive whole number",
         ),
         (("crm",), "--protocol: expected a value, and there is no terminal to ask for it"),
+        (("crm", "--protocol", ""), "protocol: expected one of craft"),
+        (("crm", "--protocol", "craft", "--time-zone", ""), "time_zone: expected an IANA time zone such as"),
+        (("crm", "--protocol", "craft", "--bootstrap-servers", ""), "kafka.bootstrap_servers: expected host:port"),
     ],
 )
 def test_what_no_feed_may_be_is_not_left_behind(

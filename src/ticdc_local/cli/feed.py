@@ -91,7 +91,7 @@ def _new(options: argparse.Namespace) -> int:
 def _described(options: argparse.Namespace) -> str:
     """Returns the file's text, from the flags and from answers at the terminal. Raises ConfigError where a flag is
     missing and standard input is no terminal."""
-    protocol = options.protocol or _answer("--protocol", f"protocol ({SPELLINGS})")
+    protocol = _given(options.protocol, "--protocol", f"protocol ({SPELLINGS})")
     protocol_named(protocol)
     key = protocol.replace("-", "_")
     given = sink_values(key, named_values(options.option, "--option"))
@@ -99,9 +99,9 @@ def _described(options: argparse.Namespace) -> str:
         options.name,
         protocol=spelling(protocol),
         options={name: yaml_value(text) for name, text in given.items()},
-        time_zone=options.time_zone or _answer("--time-zone", "time zone of the TiCDC server", "UTC"),
-        bootstrap_servers=(
-            options.bootstrap_servers or _answer("--bootstrap-servers", "Kafka's host:port", "localhost:9092")
+        time_zone=_given(options.time_zone, "--time-zone", "time zone of the TiCDC server", "UTC"),
+        bootstrap_servers=_given(
+            options.bootstrap_servers, "--bootstrap-servers", "Kafka's host:port", "localhost:9092"
         ),
         topics=options.topic or [_answer("--topic", "topic", options.name)],
         include=options.include or ["*.*"],
@@ -186,6 +186,12 @@ def _kind(event: Event) -> tuple[str, str]:
             return f"does not decode ({event.reason})", f"do not decode ({event.reason})"
         case _:
             return "schema", "schemas"
+
+
+def _given(value: str | None, flag: str, question: str, default: str | None = None) -> str:
+    """Returns the flag's value, else the answer. One that is given and empty, as of a variable that is not set, stays:
+    the file is refused, and no default is taken for it."""
+    return _answer(flag, question, default) if value is None else value
 
 
 def _answer(flag: str, question: str, default: str | None = None) -> str:
