@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,6 +10,7 @@ import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.gold.live_commits import Commits
+from ticdc_lakehouse.ops import load
 from ticdc_lakehouse.ops.dumpling.dialect import Dialect
 from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
 from ticdc_lakehouse.ops.load import ExportLoader
@@ -19,20 +21,26 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent, statements_of
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.silver.retention_floor import RetentionFloor
 
 T, U = TableName("d", "t"), TableName("d", "u")
 (TABLE,) = tables_from_sql("CREATE TABLE d.t (id BIGINT PRIMARY KEY)")
 OF_T = NameInUse(feed="f", table=T, lake_name="f_d_t", stable_id="f_d_t__data")
 
 
+def exported_at(name: TableName, tso: int, lake: Any) -> ExportLoader:
+    """What loads a table that was exported at a TSO."""
+    exported = ExportedTable(definition=TABLE.named(name), columns=TABLE.columns)
+    export = Export(folder="x", tso=tso, tables={name: exported}, unreadable={}, dialect=Dialect(), sizes={})
+    config, commits = GoldConfig(feed="f", time_zone="UTC"), cast("Commits", None)
+    return ExportLoader(lake=lake, config=config, export=export, time_zone=None, commits=commits)
+
+
 def definition(name: TableName, tso: int, before: Published, *ddls: DdlEvent) -> Definition:
     """That of a table which was exported at a TSO; ``ddls`` came since."""
     events = [{"commit_ts": d.commit_ts, "database": d.database, "table": d.table, "query": d.query} for d in ddls]
     lake: Any = SimpleNamespace(table=lambda _layer, table: table, rows=lambda _sql: events)
-    exported = ExportedTable(definition=TABLE.named(name), columns=TABLE.columns)
-    export = Export(folder="x", tso=tso, tables={name: exported}, unreadable={}, dialect=Dialect(), sizes={})
-    config, commits = GoldConfig(feed="f", time_zone="UTC"), cast("Commits", None)
-    loader = ExportLoader(lake=lake, config=config, export=export, time_zone=None, commits=commits)
+    loader = exported_at(name, tso, lake)
     names = Naming(feed="f", taken=TakenNames(names=(OF_T,)))
     return loader._definition(name, before, loader._names_since(before), (), names)
 
@@ -115,3 +123,13 @@ def test_another_table_of_the_name_of_one_that_gold_never_had_needs_a_later_expo
         definition(exported, 12, Published(tso=30), drop, make)
     assert definition(exported, 12, Published(tso=30), make).commit_ts == 12
     assert definition(exported, 25, Published(tso=30)).commit_ts == 25
+
+
+def test_an_export_from_before_a_repair_would_undo_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silver lacks what the repair put in place: a change that the changefeed never sent."""
+    monkeypatch.setattr(load, "repairs", lambda *_: {T: 20})
+    monkeypatch.setattr(load, "retention_floor", lambda *_: RetentionFloor())
+    before = Published(tso=30, tables={T: replace(CURRENT, lake_name="f_d_t")})
+    with pytest.raises(ConfigError, match=r"x: table d\.t was repaired from TiDB later, at 20.*: export it again"):
+        exported_at(T, 12, None).definitions([T], before)
+    exported_at(T, 20, None)._check_not_repaired(T, 20)

@@ -73,7 +73,7 @@ def blocked_table(
     if stop.kind is StopKind.QUARANTINED:
         raise ConfigError(f"{feed}: table {name} needs no override; the next run continues after that: {stop}")
     _check_kept(lake, feed, name, state)
-    _check_not_repaired(lake, feed, name, state)
+    _check_not_repaired(feed, name, state, repairs(lake, feed, before).get(name, 0))
     return name, state, stop
 
 
@@ -86,11 +86,18 @@ def _check_kept(lake: Reader, feed: str, name: TableName, state: TableState) -> 
         )
 
 
-def _check_not_repaired(lake: Reader, feed: str, name: TableName, state: TableState) -> None:
+def repairs(lake: Reader, feed: str, before: Published) -> dict[TableName, int]:
+    """Returns the published tables that were repaired from TiDB, each with the TSO of the last time."""
+    rows = [row for row in _published_overrides(lake, feed) if row["action"] == REPAIR]
+    of_tables = {
+        name: [row["commit_ts"] for row in rows if _is_of(row, name, state)] for name, state in before.tables.items()
+    }
+    return {name: max(found) for name, found in of_tables.items() if found}
+
+
+def _check_not_repaired(feed: str, name: TableName, state: TableState, repaired: int) -> None:
     """Raises ConfigError if the table was repaired at a later TSO than that at which it is blocked: when its rows are
     merged again, those that the repair removed would come back."""
-    of_table = (row for row in _published_overrides(lake, feed) if _is_of(row, name, state))
-    repaired = max((row["commit_ts"] for row in of_table if row["action"] == REPAIR), default=0)
     if state.applied_tso < repaired:
         raise ConfigError(
             f"{feed}: table {name} is blocked at {with_time(state.applied_tso)}, and was repaired from TiDB at "

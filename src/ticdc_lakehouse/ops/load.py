@@ -28,6 +28,7 @@ from ticdc_lakehouse.gold.ambiguous_keys import KEPT_APART, timestamps_in_key
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.naming import naming, taken_names
+from ticdc_lakehouse.gold.overrides import repairs
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.state import published, published_ids
 from ticdc_lakehouse.gold.time_zones import check_time_zones
@@ -91,8 +92,8 @@ def load(
 
     The changefeed must have begun at the export's TSO or before: no message says when it did. Raises ConfigError for an
     export that is incomplete or not written as ``options`` say, that gold has not reached, or that is older than a
-    table's last CREATE, RENAME or TRUNCATE, ApplyError for rows that gold cannot hold, and PublishedMeanwhileError if
-    another run publishes meanwhile. Nothing is published then.
+    table's last CREATE, RENAME, TRUNCATE or repair, ApplyError for rows that gold cannot hold, and
+    PublishedMeanwhileError if another run publishes meanwhile. Nothing is published then.
     """
     options = options or LoadOptions()
     export = read_export(SparkFolder(spark=lake.spark, path=folder), options.dumpling)
@@ -164,10 +165,21 @@ class ExportLoader:
                 f"longer has all changes up to {with_time(gone)} (silver.retention_days): {_AGAIN}"
             )
 
+    def _check_not_repaired(self, name: TableName, repaired: int) -> None:
+        """Raises ConfigError for an export from before the table's last repair: silver lacks what the repair put in
+        place."""
+        if self.export.tso < repaired:
+            raise ConfigError(
+                f"{self.export.folder}: table {name} was repaired from TiDB later, at {with_time(repaired)}, and what "
+                f"differed then would differ again: {_AGAIN}"
+            )
+
     def definitions(self, tables: Sequence[TableName], before: Published) -> list[Definition]:
         """Returns the exported tables' definitions. Raises ConfigError for an export at another TSO than gold needs,
         and one for all tables whose rows have no place in gold."""
         self._check_reached(before)
+        repaired = repairs(self.lake, self.config.feed, before)
+        all_problems(tables, lambda name: self._check_not_repaired(name, repaired.get(name, 0)))
         taken = published_ids(self.lake, self.config.feed)
         names = naming(self.config, taken_names(self.lake, self.config))
         since = self._names_since(before)
