@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from known_defaults import DEFAULTS
 
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.literal import zero
@@ -25,6 +26,17 @@ def add(text: str) -> AddColumn:
 def test_literals_become_what_rows_have(text: str, value: str | None) -> None:
     action = add(f"c {text}")
     assert (action.default, action.computed) == (Default(value=value), None)
+
+
+@pytest.mark.parametrize("text", ["1e", "-1.5e+", ".1.2", "0x_1"])
+def test_digits_that_are_no_number_are_not_understood(text: str) -> None:
+    """The tokenizer takes them for one."""
+    (statement,) = read_ddl(f"ALTER TABLE t ADD COLUMN c INT DEFAULT {text}", "d", "t")
+    assert isinstance(statement, Unread)
+    with pytest.raises(ConfigError, match="line 1: expected"):
+        tables_from_sql(f"CREATE TABLE d.t (c INT DEFAULT {text})")
+    (bounded,) = read_ddl(f"ALTER TABLE t ADD PARTITION (PARTITION p VALUES LESS THAN ({text}))", "d", "t")
+    assert isinstance(bounded, AlterTable)
 
 
 @pytest.mark.parametrize("kind", ["TEXT", "MEDIUMTEXT", "BLOB", "TINYBLOB", "VARBINARY(9)", "VARCHAR(9)"])

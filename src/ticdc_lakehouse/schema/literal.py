@@ -36,6 +36,15 @@ _LONGEST_BINARY = 255
 
 def read_literal(tokens: Tokens) -> Literal:
     """Passes a literal. Raises UnreadableError for anything else."""
+    start = tokens.at
+    try:
+        return _literal(tokens)
+    except (ValueError, InvalidOperation):  # the tokenizer takes more for a number than SQL does: 1e, 0x_1
+        tokens.at = start
+        raise tokens.unreadable("a literal") from None
+
+
+def _literal(tokens: Tokens) -> Literal:
     if tokens.word() in _WORDS:
         return _WORDS[tokens.take_any(*_WORDS)]
     sign = tokens.take_any("-", "+")
