@@ -47,6 +47,7 @@ def names(text: str) -> list[tuple[str, str]]:
         f"CREATE VIEW shop.v AS SELECT 1; USE shop; {DUMPLING}",
         f"CREATE OR REPLACE VIEW shop.v AS SELECT 1; USE shop; {DUMPLING}",
         f"CREATE SEQUENCE shop.s; USE shop; {DUMPLING}",
+        f"USE shop;\nCREATE GLOBAL TEMPORARY TABLE `g` (\n  `a` int\n) ON COMMIT DELETE ROWS;\n{DUMPLING}",
     ],
 )
 def test_what_dumps_write_around_tables_is_passed_over(text: str) -> None:

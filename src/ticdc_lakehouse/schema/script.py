@@ -24,8 +24,8 @@ _NO_TABLE = ("DATABASE", "SCHEMA", "SEQUENCE", "ALGORITHM", "DEFINER", "SQL", "V
 def tables_from_sql(text: str, database: str | None = None, source: str = "SQL") -> tuple[Table, ...]:
     """Returns the tables of a script of CREATE TABLE statements; ``USE db;`` sets the database of unqualified names.
 
-    What dumps write around them (SET, LOCK TABLES, databases, views, sequences) is passed over; DROP TABLE IF EXISTS
-    takes away what came before.
+    What dumps write around them (SET, LOCK TABLES, databases, views, sequences, global temporary tables) is passed
+    over; DROP TABLE IF EXISTS takes away what came before.
 
     A statement with backslashes is read as SHOW CREATE TABLE prints it, and as people write SQL if they certainly wrote
     it or it cannot be read otherwise.
@@ -81,6 +81,8 @@ def _says_nothing(tokens: Tokens) -> bool:
             return True
         case "CREATE", "OR":
             return tokens.word(3) in _NO_TABLE
+        case "CREATE", "GLOBAL":  # its rows are a session's own
+            return tokens.word(2) == "TEMPORARY"
         case "CREATE", made:
             return made in _NO_TABLE
         case _:
