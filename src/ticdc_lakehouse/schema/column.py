@@ -95,7 +95,7 @@ def _read_type(tokens: Tokens) -> MysqlType:
         tokens.skip()
     while tokens.take_any(*_TYPE_SUFFIXES):
         pass
-    return sized(parse_type(tokens.text_from(start)))
+    return sized(parse_type(tokens.words_from(start)))
 
 
 def _long_enough(kind: MysqlType, character_bytes: int) -> MysqlType:

@@ -267,6 +267,14 @@ class Tokens:
         """Returns the SQL text from the token number ``start`` up to here."""
         return self._text[self._tokens[start].start : self._tokens[self.at - 1].end + 1]
 
+    def words_from(self, start: int) -> str:
+        """Returns the SQL text from the token number ``start`` up to here, a space in the place of each comment."""
+        words, text = self._tokens[start : self.at], self._raw(self._tokens[start])
+        for before, token in pairwise(words):
+            between = self._text[before.end + 1 : token.start]
+            text += (" " if between.strip() else between) + self._raw(token)
+        return text
+
     def string(self) -> str | None:
         """Passes string literals that follow one another and returns their value; None if none comes next."""
         found: list[str] = []
