@@ -74,10 +74,16 @@ class ApplyError(LakehouseError):
 
 
 def suggestion(word: str, allowed: Iterable[str]) -> str:
-    """Returns what a message says after an unknown word: the allowed word that looks most like it, or all of them, of
-    many the first."""
+    """Returns what a message says after an unknown word: the allowed word that looks most like it, or all of them
+    (`listed`)."""
     words = sorted(allowed)
     if close := get_close_matches(word, words, n=1):
         return f"did you mean {close[0]}?"
+    return f"expected one of {listed(words)}" if words else "there is none"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Returns words as a message lists them: of many the first, and the number of the others; ``none`` of none."""
+    words = [*words]
     more = f" and {len(words) - _MOST_WORDS} more" if len(words) > _MOST_WORDS else ""
-    return f"expected one of {', '.join(words[:_MOST_WORDS])}{more}" if words else "there is none"
+    return f"{', '.join(words[:_MOST_WORDS]) or 'none'}{more}"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import uuid4
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, listed
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.gold.state import commit_window, published
@@ -131,8 +131,8 @@ def _blocked(before: Published, feed: str, table: str) -> tuple[TableName, Table
     """Returns a table by its name's text (`by_text`), its state, and why it is blocked. Raises ConfigError."""
     name = table_named(table, before.tables)
     if name is None:
-        names = ", ".join(by_text(sorted(before.tables)))
-        raise ConfigError(f"{feed}: expected one of {names or 'none'}, found {table!r}")
+        names = listed(by_text(sorted(before.tables)))
+        raise ConfigError(f"{feed}: expected one of {names}, found {table!r}")
     state = before.tables[name]
     if state.stop is None:
         raise ConfigError(f"{feed}: table {table} is not blocked")

@@ -11,7 +11,7 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, listed
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, session_lake
 from ticdc_lakehouse.gold.live_table import id_of, live_name, live_names
@@ -53,7 +53,7 @@ class AsOf:
     def __getitem__(self, table: str) -> DataFrame:
         spelled = {fold(name): name for name in self.tables}.get(fold(table))
         if spelled is None:
-            there = ", ".join(sorted(self.tables)) or "none"
+            there = listed(sorted(self.tables))
             raise KeyError(f"no table {table!r} as of {with_time(self.tso)}; there are: {there}")
         return self.tables[spelled]
 

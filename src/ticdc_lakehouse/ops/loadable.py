@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, listed
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
 from ticdc_lakehouse.ops.load_options import LoadOptions
@@ -61,7 +61,7 @@ def _exported(text: str, carried: Iterable[TableName], folder: str) -> TableName
     """Returns the table that an option ``--table`` names. Raises ConfigError."""
     name = table_named(text, carried)
     if name is None:
-        raise ConfigError(f"{folder}: --table {text}: expected one of {', '.join(by_text(carried))}")
+        raise ConfigError(f"{folder}: --table {text}: expected one of {listed(by_text(carried))}")
     return name
 
 

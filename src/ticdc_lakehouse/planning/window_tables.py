@@ -68,7 +68,7 @@ class WindowTables:
         self.give_way()
 
     def give_way(self) -> None:
-        """Gives a blocked table its published name back where another table has its name: from there the next window
+        """Renames a blocked table to its published name where another table has its name: from there the next window
         follows it again."""
         for builder in self.builders:
             former = builder.published_name

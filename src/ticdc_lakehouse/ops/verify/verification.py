@@ -11,7 +11,7 @@ from uuid import uuid4
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from ticdc_codec.errors import ConfigError, LakehouseError
+from ticdc_codec.errors import ConfigError, LakehouseError, listed
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.error_text import cause
 from ticdc_lakehouse.gold.live_table import id_of
@@ -125,7 +125,7 @@ def _table_named(text: str, names: Sequence[TableName]) -> TableName:
     """Returns the table that ``text`` names. Raises ConfigError."""
     name = table_named(text, names)
     if name is None:
-        raise ConfigError(f"table {text}: expected one of {', '.join(by_text(names)) or 'none'}")
+        raise ConfigError(f"table {text}: expected one of {listed(by_text(names))}")
     return name
 
 
