@@ -62,7 +62,7 @@ class WindowTables:
                 self.keep_recoverable(kept)
 
     def finish(self) -> None:
-        """Merges the remaining rows of all tables."""
+        """Merges the remaining rows of all tables. Then blocked ones give way."""
         for builder in self.builders:
             merge_rest(self.inputs, builder)
         self.give_way()
