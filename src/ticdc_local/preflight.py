@@ -22,6 +22,7 @@ from confluent_kafka.admin import ClusterMetadata, TopicMetadata  # type: ignore
 from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_codec.protocols import Pair
 from ticdc_lakehouse.bronze.landing import messages_table
+from ticdc_lakehouse.bronze.topic_pattern import only_java_reads
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
@@ -33,6 +34,8 @@ from ticdc_local.kafka import SILENT, check_brokers, client_options, unreachable
 
 FREE_BYTES = 256 * 1024**2
 """Nothing that writes starts with less free space on the lake's disk."""
+ONLY_JAVA = "kafka.security or kafka.topic_pattern has what only Java reads"
+"""Why `read_sample` gives nothing."""
 _ANSWER_SECONDS, _REFUSAL_SECONDS = 10.0, 3.0
 """For the list of topics, which is long on its way in a slow network; and for brokers that refuse the client."""
 _CONNECT_SECONDS = 4.0
@@ -118,7 +121,9 @@ def _security(feed: Feed, secret: Secret) -> dict[str, str]:
 
 def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None:
     """Returns the options of this machine's Kafka client for those of the Java client; None if one has no equivalent,
-    such as a Java key store or a Kerberos login: then only Spark can connect."""
+    such as a Java key store or a Kerberos login, or if only Java reads the pattern of topics: then only Spark can."""
+    if feed.topic_pattern is not None and only_java_reads(feed.topic_pattern):
+        return None
     options = {name.removeprefix("kafka."): value for name, value in security.items()}
     login = dict(_JAAS.findall(options.pop("sasl.jaas.config", "")))
     has_login = len(login) == 2 and options.get("sasl.mechanism") in _WITH_PASSWORD
@@ -140,7 +145,7 @@ def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
 
 
 def read_sample(feed: Feed, secret: Secret) -> Sample | None:
-    """Returns the feed's partitions and first messages; None where its security is one that only Java can do.
+    """Returns the feed's partitions and first messages; None where its security or pattern is one that only Java reads.
 
     Raises ConfigError if its brokers cannot be read, or a topic does not exist.
     """

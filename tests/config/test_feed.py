@@ -38,6 +38,11 @@ def test_topic_pattern_becomes_subscribe_pattern(tmp_path: Path) -> None:
     assert "subscribe" not in feed.kafka_options
 
 
+def test_a_pattern_that_only_java_reads_may_have_any_retired_topic(tmp_path: Path) -> None:
+    pattern = "topic_pattern: 'shop_[a-z&&[^t]]'\n  retired: [shop_b]"
+    assert load_feed(written(tmp_path, RIGHT.replace("topics: [one, two]", pattern))).retired == ("shop_b",)
+
+
 def test_bootstrap_servers_parameter_replaces_those_of_the_file(tmp_path: Path) -> None:
     feed = load_feed(written(tmp_path, RIGHT), bootstrap_servers="localhost:1234, localhost:1235")
     assert feed.bootstrap_servers == ("localhost:1234", "localhost:1235")

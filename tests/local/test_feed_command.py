@@ -142,6 +142,11 @@ def test_a_check_shows_what_the_first_messages_are(
     assert feed(project, "new", "bad", "--protocol", "canal-json", "--topic", "check-other", *servers) == 0
     assert feed(project, "check", "bad") == 1
     assert "first 1 message: 1 does not decode (" in capsys.readouterr().out
+    broker.produce("check", [KafkaMessage(partition=0, key=None, value=b"{poison")])
+    assert feed(project, "check", "shop") == 1
+    shown = capsys.readouterr().out
+    assert re.search(r"first \d+ messages: \d+ rows of .*1 does not decode \(", shown)
+    assert "message key null, value 7 bytes" in shown, "the one that does not decode"
     assert feed(project, "check", "shob") == 2
     assert "shob.yml: no such feed; did you mean shop?" in capsys.readouterr().err
 

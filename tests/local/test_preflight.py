@@ -108,6 +108,17 @@ def test_a_pattern_that_no_topic_matches_is_to_be_corrected_by_its_own_key(tmp_p
         preflight._partitions(load_feed(file), {"crm": TopicMetadata()})
 
 
+def test_topics_of_a_pattern_that_only_java_reads_are_left_to_spark(broker: Broker, tmp_path: Path) -> None:
+    write(broker, "java_b", "craft")
+    described(tmp_path, "f", broker.bootstrap_servers, "t")
+    file = tmp_path / "f.yml"
+    # In Python it would match no topic; in Java java_b, whose messages are of another protocol.
+    file.write_text(file.read_text().replace("topics:\n  - t\n", "topic_pattern: 'java_[a-z&&[^t]]'\n"))
+    feed = load_feed(file)
+    assert problem(feed, tmp_path) is None
+    assert read_sample(feed, Secrets().get) is None
+
+
 def test_first_messages_of_another_protocol_are_refused(broker: Broker, tmp_path: Path) -> None:
     write(broker, "preflight-craft", "craft")
     feed = described(tmp_path, "f", broker.bootstrap_servers, "preflight-craft")

@@ -10,7 +10,6 @@ transaction (query id, batch number) of each append makes the second one a no-op
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,12 +18,13 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from ticdc_codec.errors import ConfigError, OffsetGapError
+from ticdc_codec.errors import ConfigError, OffsetGapError, listed
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze.lost_messages import loss_of
 from ticdc_lakehouse.bronze.micro_batch import MicroBatches
 from ticdc_lakehouse.bronze.restored_copy import RestoredCopyCheck
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
+from ticdc_lakehouse.bronze.topic_pattern import may_match
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.error_text import first_line, java_root_cause
 from ticdc_lakehouse.session_settings import partial_offsets_allowed
@@ -34,9 +34,6 @@ from ticdc_lakehouse.session_settings import partial_offsets_allowed
 # waits for as long as a fetch may: with Kafka's 500 ms half a second in each task of each batch.
 _FETCH_WAIT_MS = 10
 
-_NESTED_CLASS = re.compile(r"\[[^\]]*(?:\[|&&)")
-"""In Java, which Kafka's client reads patterns with, a class within a class: a union or an intersection. In Python the
-bracket means itself."""
 _NOT_OF_KAFKA = ("FOREACH_BATCH_USER_FUNCTION_ERROR", "CONCURRENT_STREAM_LOG_UPDATE")
 """Spark's error classes of what happens while a batch is read and appended, and of a second run on a checkpoint: their
 texts say what is wrong, which is nothing in the feed's file."""
@@ -242,14 +239,14 @@ def refuse_removed(source: KafkaSource, topics: Collection[str]) -> None:
     """Raises ConfigError if the feed's file no longer names topics that bronze has read: Spark would plan a batch
     without them, and then refuse it, also when they are named again."""
     names, pattern = source.kafka_options.get("subscribe", ""), source.kafka_options.get("subscribePattern")
-    if pattern is not None and _NESTED_CLASS.search(pattern):
-        return  # Spark stops at a removed topic, too, and `lost_messages` names the way out
     key, says = ("topics", "names") if pattern is None else ("topic_pattern", "matches")
-    read = {topic for topic in topics if topic in names.split(",") or re.fullmatch(pattern or "", topic)}
-    if removed := ", ".join(sorted(set(topics) - read)):
+    # Where only Java reads the pattern: Spark stops at a removed topic, too, and `lost_messages` names the way out.
+    read = {topic for topic in topics if topic in names.split(",") or may_match(pattern or "", topic)}
+    if removed := sorted(set(topics) - read):
         raise ConfigError(
-            f"feed {source.feed}: kafka.{key} no longer {says} what bronze has read: {removed}. Keep it there; if "
-            "TiCDC sends nothing to it any more, name it in kafka.retired as well. To land it no more, begin a new feed"
+            f"feed {source.feed}: kafka.{key} no longer {says} what bronze has read: {listed(removed)}. Keep it there; "
+            "if TiCDC sends nothing to it any more, name it in kafka.retired as well. To land it no more, begin a new "
+            "feed"
         )
 
 
@@ -262,7 +259,7 @@ def _ends(lake: Lake, source: KafkaSource) -> dict[str, dict[str, int]]:
     refuse_removed(source, {topic for topic, _ in ends})
     present = (_partitions(lake, source) or ends.keys()) if ends else set()
     if gone := sorted(ends.keys() - present):
-        places = ", ".join(f"{topic}/{partition} at offset {ends[topic, partition]}" for topic, partition in gone)
+        places = listed(f"{topic}/{partition} at offset {ends[topic, partition]}" for topic, partition in gone)
         raise OffsetGapError(
             f"feed {source.feed}: bronze has lost its checkpoint, and Kafka has no more what it was reading: {places}. "
             "Messages after that may be lost. Restore the checkpoint, or begin a new feed"

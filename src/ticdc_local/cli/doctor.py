@@ -27,7 +27,7 @@ from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import feeds_folder
 from ticdc_local.jars import Group, jars_folder, locked, missing
 from ticdc_local.java import find_java
-from ticdc_local.preflight import read_sample
+from ticdc_local.preflight import ONLY_JAVA, read_sample
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.session import local_session
 
@@ -122,7 +122,7 @@ def _feed(path: Path) -> Finding:
 
 def _source(feed: Feed) -> str:
     sample = read_sample(feed, Secrets().get)
-    topics = "topics not looked at: its security is Java's own" if sample is None else topics_text(sample)
+    topics = f"topics not looked at: {ONLY_JAVA}" if sample is None else topics_text(sample)
     return f"brokers answer at {', '.join(feed.bootstrap_servers)}; {topics}"
 
 

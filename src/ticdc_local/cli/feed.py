@@ -36,7 +36,7 @@ from ticdc_local.cli.project import feed_named, feeds_folder, options_given
 from ticdc_local.cli.status import LEFT_OUT
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.feed_file import commented, kept_if_readable, yaml_value
-from ticdc_local.preflight import Sample, problems, read_sample
+from ticdc_local.preflight import ONLY_JAVA, Sample, problems, read_sample
 from ticdc_local.runner.dbutils import Secrets
 
 EXAMPLES = """examples:
@@ -125,7 +125,7 @@ def _check(options: argparse.Namespace) -> int:
     with progress("asking the brokers"):
         sample = read_sample(feed, Secrets().get)
     if sample is None:
-        print(f"{feed.name}: brokers answer; the feed's security is Java's own, so that only a run can read them")
+        print(f"{feed.name}: brokers answer; {ONLY_JAVA}, so that only a run can read them")
         return _next(options)
     print(f"{feed.name}: brokers answer at {', '.join(feed.bootstrap_servers)}; {topics_text(sample)}")
     with progress("asking the brokers"):
@@ -139,8 +139,8 @@ def _check(options: argparse.Namespace) -> int:
         print(f"{feed.name}: first {counted(len(sample.messages), 'message')}: {_events_text([e for _, e in events])}")
         if others := _left_out_tables(feed, [e for _, e in events]):
             print(f"{feed.name}: of these, the key tables of the feed file leaves out {', '.join(others)}")
-        first = next((number for number, event in events if isinstance(event, RowChange)), 0)
-        print_tree(inspect(sample.messages[first], feed.protocol, options_given(feed)).tree, sys.stdout)
+        shown = sample.messages[_telling(events)]
+        print_tree(inspect(shown, feed.protocol, options_given(feed)).tree, sys.stdout)
     elif feed.begins_at_end:
         print(f"{feed.name}: {_NOT_READ}")
     else:
@@ -164,6 +164,13 @@ def _events_text(events: list[Event]) -> str:
     """Returns how many events of which kind, on a line; rows by table."""
     counts = Counter(_kind(event) for event in events)
     return ", ".join(counted(count, *kind) for kind, count in sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def _telling(events: list[tuple[int, Event]]) -> int:
+    """Returns the number of the message that says most: the first that does not decode, else that of the first row,
+    else the first of all."""
+    kinds = (Failure, RowChange)
+    return next((number for kind in kinds for number, event in events if isinstance(event, kind)), 0)
 
 
 def _left_out_tables(feed: Feed, events: list[Event]) -> list[str]:

@@ -1,0 +1,18 @@
+"""Patterns of topics, which Kafka's client reads as Java does: Python agrees but for classes within classes."""
+
+from __future__ import annotations
+
+import re
+
+_NESTED_CLASS = re.compile(r"\[[^\]]*(?:\[|&&)")
+"""In Java a class within a class: a union or an intersection. In Python the bracket means itself."""
+
+
+def only_java_reads(pattern: str) -> bool:
+    """True if Java may read the pattern otherwise than Python."""
+    return _NESTED_CLASS.search(pattern) is not None
+
+
+def may_match(pattern: str, topic: str) -> bool:
+    """True if Kafka's client may match the pattern with a topic's whole name; always so if only Java reads it."""
+    return only_java_reads(pattern) or re.fullmatch(pattern, topic) is not None
