@@ -124,6 +124,8 @@ def command_parser(command: str) -> argparse.ArgumentParser:
         (["demo", "--steps", "0"], " demo", "argument --steps: expected a whole number, 1 or more, found '0'"),
         (["load", "", "--feed", "x"], " load", "argument folder: expected a path, found none"),
         (["status", "--lake", ""], " status", "argument --lake: expected a path, found none"),
+        (["verify-source", "--dsn", ""], " verify-source", "argument --dsn: expected a value, found none"),
+        (["generate", "--topic", " "], " generate", "argument --topic: expected a value, found none"),
         (
             ["verify-stream", "x", "--ddl-time-zone", "Shanghai"],
             " verify-stream",

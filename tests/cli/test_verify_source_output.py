@@ -86,6 +86,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ((), "feed crm: no TiDB is named"),
         (("--dsn", "mysql://r@db/?secret=lake/db"), "environment variable LAKEHOUSE_SECRET_LAKE_DB is not set"),
         (("--dsn", "mysql://r@127.0.0.1:1/"), "dsn: r@127.0.0.1:1: cannot connect"),
+        (("--dsn", "mysql://r@127.0.0.1:1/shop"), "which names no database"),
     ],
 )
 def test_mistakes_are_reported_before_spark_starts(

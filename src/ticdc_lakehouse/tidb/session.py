@@ -30,8 +30,8 @@ _EXPECTED = {
 """Form of each option's value, and what it is."""
 _SESSION = (
     "SET NAMES utf8mb4",
-    "SET SESSION time_zone = '{zone}', sql_mode = '', tidb_read_staleness = ''",
-    "SET SESSION tidb_snapshot = {tso}",
+    "SET SESSION time_zone = %(zone)s, sql_mode = '', tidb_read_staleness = ''",
+    "SET SESSION tidb_snapshot = %(tso)s",
 )
 """Without them TIMESTAMPs are in the server's zone, zero dates are NULL in conditions, and tidb_snapshot is refused."""
 _UTC = "+00:00"
@@ -84,6 +84,8 @@ def address_of(dsn: str, secret: Secret) -> Address:
         raise ConfigError(f"dsn: expected {DSN_FORM}, found host {parts.hostname!r} and user {parts.username!r}")
     if parts.password is not None:
         raise ConfigError(f"dsn: expected a reference to the password, {DSN_FORM}, found a password")
+    if parts.path not in ("", "/") or parts.fragment:
+        raise ConfigError(f"dsn: expected {DSN_FORM}, which names no database and has no #, found more after the host")
     options = _options(parts.query)
     reference = options.get("secret")
     return Address(
@@ -101,8 +103,10 @@ def _parts(dsn: str) -> tuple[SplitResult, int | None]:
     try:
         parts = urlsplit(dsn)
         port = parts.port
-    except ValueError:  # its text is not shown: what is in place of the port may be a password
-        raise ConfigError(f"dsn: expected {DSN_FORM}, found an invalid host or port") from None
+    except ValueError:
+        port = 0
+    if port == 0:  # the text is not shown: what is in place of the port may be a password
+        raise ConfigError(f"dsn: expected {DSN_FORM}, found an invalid host or port")
     return parts, port
 
 
@@ -138,7 +142,7 @@ class Snapshot:
             with connection.cursor() as cursor:
                 zone = _UTC if self.time_zone == "UTC" else self.time_zone
                 for statement in _SESSION:
-                    cursor.execute(statement.format(zone=zone, tso=self.tso))
+                    cursor.execute(statement, {"zone": zone, "tso": self.tso})
                 # After an error the session would continue and read the newest data.
                 cursor.execute("SELECT @@tidb_snapshot")
                 answer = cursor.fetchone()
@@ -147,7 +151,7 @@ class Snapshot:
             raise _refusal(error, self.tso) from None
         if answer is None or str(answer[0]) != str(self.tso):
             connection.close()
-            raise ApplyError(f"TiDB: tidb_snapshot: expected {self.tso}, found {answer}: nothing is compared")
+            raise ApplyError(f"TiDB: tidb_snapshot: expected {self.tso}, found {answer}: nothing is read")
         return connection
 
 

@@ -109,6 +109,14 @@ def named_values(pairs: list[str], what: str) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
+def not_empty(text: str) -> str:
+    """Returns the text. An empty one, as of a variable that is not set, is no way to say the default. Raises
+    argparse.ArgumentTypeError."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("expected a value, found none")
+    return text
+
+
 def path_or_uri(text: str) -> str:
     """Returns where something lies. An empty path would be the working directory. Raises argparse.ArgumentTypeError."""
     if not text:

@@ -22,7 +22,7 @@ from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names, sink_options
 from ticdc_codec.protocols import SPELLINGS, protocol_named
 from ticdc_lakehouse.counted import counted
-from ticdc_local.cli.arguments import local_path, named_values, one_of, pairs_argument, positive, writing
+from ticdc_local.cli.arguments import local_path, named_values, not_empty, one_of, pairs_argument, positive, writing
 from ticdc_local.cli.notice import note, progress
 from ticdc_testkit.workload import WORKLOADS, workload_named
 from ticdc_testkit.workload.stream import Changefeed, Dispatch, Interval, intervals
@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     place = parser.add_mutually_exclusive_group(required=True)
     place.add_argument("--file", help="write JSON lines that `ticdc-lake decode` reads; - is standard output")
     place.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="write into this Kafka, without security")
-    parser.add_argument("--topic", help="created if it does not exist (default: the workload's name)")
+    parser.add_argument("--topic", type=not_empty, help="created if it does not exist (default: the workload's name)")
     parser.add_argument("--partitions", type=positive, default=1, metavar="N", help="of the topic (default: 1)")
     parser.add_argument(
         "--dispatch",

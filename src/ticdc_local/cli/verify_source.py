@@ -13,7 +13,7 @@ from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.ops.verify.results import TableResult, Verified
 from ticdc_lakehouse.ops.verify.verification import chosen_tables
 from ticdc_lakehouse.tidb.session import Snapshot
-from ticdc_local.cli.arguments import feed_argument, place_arguments, positive, seconds
+from ticdc_local.cli.arguments import feed_argument, not_empty, place_arguments, positive, seconds
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named, open_reader
@@ -35,6 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     feed_argument(parser, "feed whose tables are compared", required=True)
     parser.add_argument(
         "--dsn",
+        type=not_empty,
         help="mysql://USER@HOST:4000/?secret=SCOPE/KEY (more: tls=true, ca=FILE; default: the feed's source); the "
         "password is that secret, on a laptop the environment variable LAKEHOUSE_SECRET_SCOPE_KEY",
     )
