@@ -39,11 +39,11 @@ def problems(lake: Reader, feed: str, thresholds: Thresholds, retired: Collectio
     all is well. ``retired``: topics and partitions (``topic/3``) that nothing waits for."""
     current = published(lake, feed)
     landed = 0 if current.tso else landed_messages(lake, feed)
-    in_silver = events_table.exists(lake, feed)
-    reasons = quarantine.reasons(lake, feed) if in_silver and thresholds.quarantine > 0 else {}
+    has_errors = events_table.exists(lake, feed) and quarantine.has_errors(lake, feed)
+    reasons = quarantine.reasons(lake, feed) if has_errors and thresholds.quarantine > 0 else {}
     is_said = any(_in_quarantine(reasons, thresholds.quarantine))
     has_watermark = current.tso > 0 and current.mode is Mode.WATERMARKS
-    stopping = _stopping(lake, feed, retired) if in_silver and has_watermark and not is_said else ()
+    stopping = _stopping(lake, feed, retired) if has_errors and has_watermark and not is_said else ()
     return [*stopping, *problems_of(current, landed, reasons, thresholds, datetime.now(UTC))]
 
 

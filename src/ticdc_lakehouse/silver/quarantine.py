@@ -183,9 +183,15 @@ def _errors_once_sql(lake: Reader, feed: str) -> str:
         WHERE copy = 1"""
 
 
+def has_errors(lake: Reader, feed: str) -> bool:
+    """True if silver has a message that was not decoded, whatever was done about it since. That it has none, the usual
+    case, is known quickly."""
+    return bool(lake.rows(f"SELECT 1 AS error FROM {_errors(lake, feed)} LIMIT 1"))
+
+
 def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:
     """Returns the first open message of each partition and table."""
-    if not lake.rows(f"SELECT 1 AS error FROM {_errors(lake, feed)} LIMIT 1"):  # the usual case, answered quickly
+    if not has_errors(lake, feed):
         return []
     rows = lake.rows(f"""
         SELECT topic, partition, offset, reason, database, table FROM (
