@@ -82,8 +82,8 @@ def suggestion(word: str, allowed: Iterable[str]) -> str:
     return f"expected one of {listed(words)}" if words else "there is none"
 
 
-def listed(words: Iterable[str]) -> str:
+def listed(words: Iterable[str], most: int = _MOST_WORDS) -> str:
     """Returns words as a message lists them: of many the first, and the number of the others; ``none`` of none."""
     words = [*words]
-    more = f" and {len(words) - _MOST_WORDS} more" if len(words) > _MOST_WORDS else ""
-    return f"{', '.join(words[:_MOST_WORDS]) or 'none'}{more}"
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return f"{', '.join(words[:most]) or 'none'}{more}"

@@ -17,7 +17,7 @@ from typing import Any
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, listed
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.counted import counted, duration
@@ -282,7 +282,7 @@ def event_text(done: LoopEvent) -> str:
                 parts.append(f"watermark {with_time(done.tso)}, {_age(done.behind_seconds)} behind")
             parts.append(f"took {done.seconds:.1f} s")
             if done.blocked:
-                parts.append(f"blocked: {', '.join(done.blocked[:_SHOWN])}{_and_more(done.blocked)}")
+                parts.append(f"blocked: {listed(done.blocked, _SHOWN)}")
             if done.waiting_on:
                 parts.append(f"waiting on: {done.waiting_on}")
             return f"{done.feed} round {done.number}: {', '.join(parts)}"
@@ -290,7 +290,3 @@ def event_text(done: LoopEvent) -> str:
 
 def _age(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < _HOUR else duration(seconds)
-
-
-def _and_more(names: Sequence[str]) -> str:
-    return f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

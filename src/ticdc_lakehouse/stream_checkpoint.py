@@ -75,7 +75,10 @@ def _offsets_in(file: Path) -> dict[tuple[str, int], int]:
 def messages_read(checkpoint: str) -> int:
     """Returns how many messages a stream that reads Kafka has planned to read, from the first offsets on."""
     newest = planned(checkpoint)
-    return 0 if newest is None else sum(planned_offsets(checkpoint, newest).values())
+    if newest is None:
+        return 0
+    first = first_offsets(checkpoint)
+    return sum(end - first.get(partition, 0) for partition, end in planned_offsets(checkpoint, newest).items())
 
 
 def write_beside(checkpoint: str, name: str, text: str) -> None:

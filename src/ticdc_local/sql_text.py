@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|[^'"`;/-]+|.""", re.DOTALL)
+CLOSED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/"""
+"""Quoted texts, quoted names and comments that end."""
+_TOKEN = re.compile(rf"""{CLOSED}|[^'"`;/-]+|.""", re.DOTALL)
 
 
 def sql_statements(text: str) -> Iterator[str]:

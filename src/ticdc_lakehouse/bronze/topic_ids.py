@@ -21,7 +21,7 @@ from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from ticdc_codec.errors import OffsetGapError
+from ticdc_codec.errors import OffsetGapError, listed
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.error_text import first_line, last_named
 from ticdc_lakehouse.log import warn
@@ -45,7 +45,7 @@ def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, 
     found = dict(_topic_ids(spark, feed, kafka_options, read))
     if recreated := sorted(topic for topic in noted.keys() & found.keys() if noted[topic] != found[topic]):
         raise OffsetGapError(
-            f"feed {feed}: topics that were deleted and created again since bronze read them: {', '.join(recreated)}. "
+            f"feed {feed}: topics that were deleted and created again since bronze read them: {listed(recreated)}. "
             "Reading on at the old offsets would miss what is before them. Begin a new feed, and load an export where "
             "the new messages do not go back far enough. If the offsets stayed, as in a mirrored cluster, delete "
             f"{Path(checkpoint) / _FILE}"

@@ -14,7 +14,7 @@ from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.names import fold
-from ticdc_lakehouse.sql.text import quoted
+from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import typed_column
 
 FEWEST_FILES = 8
@@ -57,7 +57,7 @@ def key_range(lake: Lake, name: str, rows: MergeRows, changes: str) -> KeyRange:
     if found["low"] is None or found["other"]:
         return KeyRange()
     stored = f"t.{quoted(column.name)}"
-    low, high = (f"CAST('{found[bound]}' AS {spark_type})" for bound in ("low", "high"))
+    low, high = (f"CAST({literal(found[bound])} AS {spark_type})" for bound in ("low", "high"))
     within = f"BETWEEN {low} AND {high}"
     return KeyRange(
         # A zero date is NULL in its column.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ticdc_codec.event import Kind
+from ticdc_codec.event import Kind, Op
 from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import first_of, milliseconds
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -101,7 +101,7 @@ def _learned_sql(name: str, changes: StepChanges, columns: Sequence[tuple[Column
               WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
               AND commit_ts > {rows.after} AND commit_ts <= {rows.through})"""
     # Only the first change of a key shows what the row had; at one commit_ts a delete is before an upsert.
-    order = "struct(commit_ts, op <> 'delete')"
+    order = f"struct(commit_ts, op <> '{Op.DELETE}')"
     firsts = f"SELECT {KEY}, min_by(struct({first}), {order}) AS first FROM ({sent}) GROUP BY {KEY}"
     values_shown = ", ".join(
         f"{function}(s.first.v{i}) FILTER (WHERE {_is_old_sql(column, pending, f's.first.v{i}')}) AS {bound}{i}"
@@ -143,7 +143,7 @@ def text_before_sql(rows: MergeRows, column: ColumnDefinition, time_zone: str) -
     old, new = (whole_text_sql(column, text, time_zone) for text in texts)
     listed = f"array_contains(json_object_keys(before), {literal(column.name)})"
     is_whole = "before IS NOT NULL AND NOT coalesce(handle_only, false)"
-    shown = f"CASE WHEN {is_whole} THEN CASE WHEN {listed} THEN {old} WHEN op = 'update' THEN {new} END END"
+    shown = f"CASE WHEN {is_whole} THEN CASE WHEN {listed} THEN {old} WHEN op = '{Op.UPDATE}' THEN {new} END END"
     if column.type.family is Family.TIMESTAMP and time_zone != "UTC":
         return f"CASE WHEN {shown} = {new} THEN {shown} END"
     return shown

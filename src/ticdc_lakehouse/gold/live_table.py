@@ -286,9 +286,9 @@ def is_left_over(lake: Lake, feed: str, name: str, published: Collection[str], t
 
 
 def is_abandoned(lake: Lake, written: datetime) -> bool:
-    """True if the run that made an unpublished version of a live table, ``written`` then, counts as dead. On a laptop
-    it is: the lock keeps other runs out (`run_lock`). Elsewhere another run, such as a long ``load``, has a day to
-    publish what it wrote."""
+    """True if the run that left something unpublished (a version of a live table, temporary files), ``written`` then,
+    counts as dead. On a laptop it is: the lock keeps other runs out (`run_lock`). Elsewhere another run, such as a long
+    ``load``, has a day to publish what it wrote."""
     return not lake.on_databricks or written.astimezone(UTC) < datetime.now(UTC) - _ABANDONED_AFTER
 
 

@@ -11,7 +11,7 @@ were dropped, truncated or altered since. `time_travel.as_of` refuses what is ol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from pyspark.sql import functions as F
 
-from ticdc_codec.errors import PublishedMeanwhileError
+from ticdc_codec.errors import PublishedMeanwhileError, listed
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.counted import counted
@@ -34,6 +34,7 @@ from ticdc_lakehouse.gold.live_table import (
     properties_sql,
     retention_properties,
 )
+from ticdc_lakehouse.gold.naming import existing_names
 from ticdc_lakehouse.gold.publication import publish_versions
 from ticdc_lakehouse.gold.state import forget_states, published, published_ids, published_in
 from ticdc_lakehouse.gold.state_tables import (
@@ -44,7 +45,6 @@ from ticdc_lakehouse.gold.state_tables import (
     rows_of,
     values_of,
 )
-from ticdc_lakehouse.planning.naming import schema_part
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.recovery import still_recoverable
@@ -76,7 +76,7 @@ class Maintained:
     """Why the retention of bronze or silver is left to the next run."""
 
     def __str__(self) -> str:
-        dropped = f", dropped {', '.join(self.dropped)}" if self.dropped else ""
+        dropped = f", dropped {listed(self.dropped)}" if self.dropped else ""
         compacted = f"{counted(self.compacted, 'table')} compacted"
         put_off = f"; retention put off: {'; '.join(self.put_off)}" if self.put_off else ""
         return f"{self.feed}: readable since {self.since:%Y-%m-%d %H:%M} UTC; {compacted}{dropped}{put_off}"
@@ -97,7 +97,7 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     before = views.restore_names(lake, config)
     names = live_names(before.tables.values())
     given = {state.stable_id: config.table_properties(*name) for name, state in before.tables.items()}
-    unreadable = _existing(lake, [live_name(names, each) for each in unneeded])
+    unreadable = sorted(existing_names(lake, Layer.LIVE, {live_name(names, each) for each in unneeded}))
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
     commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
     with closing(commits):
@@ -119,13 +119,6 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     forget_states(lake, feed, first)
     _compact_shared(lake, feed)
     return Maintained(feed=feed, since=since, compacted=compacted, dropped=tuple(unreadable))
-
-
-def _existing(lake: Lake, names: Iterable[str]) -> list[str]:
-    """Returns those of the names that live tables have: few of all that were ever dropped."""
-    asked = sorted(names)
-    there = {name for part in {schema_part(each) for each in asked} for name in lake.tables(Layer.LIVE, part)}
-    return [name for name in asked if name in there]
 
 
 def _restore(commits: Commits, state: TableState) -> None:

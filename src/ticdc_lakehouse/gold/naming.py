@@ -53,13 +53,14 @@ def _left_over(lake: Lake, config: GoldConfig, names: Iterable[NameInUse], feeds
         return frozenset()
     own = {name.lake_name for name in names if name.feed == config.feed}
     gone = {name.lake_name for name in names if name.feed not in feeds} - own
-    live = _existing(lake, Layer.LIVE, gone)
-    views = _existing(lake, Layer.SILVER, gone) | _existing(lake, Layer.GOLD, gone)
+    live = existing_names(lake, Layer.LIVE, gone)
+    views = existing_names(lake, Layer.SILVER, gone) | existing_names(lake, Layer.GOLD, gone)
     others = {name for name in live if lake.property(Layer.LIVE, name, FEED) != config.feed}
     return frozenset(others | (views - live))
 
 
-def _existing(lake: Lake, layer: Layer, names: Set[str]) -> set[str]:
+def existing_names(lake: Lake, layer: Layer, names: Set[str]) -> set[str]:
+    """Returns those of the names that tables and views of a layer have."""
     parts = {schema_part(name) for name in names}
     return {name for part in parts for name in lake.tables(layer, part) if name in names}
 

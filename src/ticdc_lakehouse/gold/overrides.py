@@ -65,13 +65,13 @@ def blocked_table(
     """
     name, state, stop = _blocked(before, feed, table)
     if action is OverrideAction.SKIP_DDL and not stop.of_ddl:
-        raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
+        raise ConfigError(f"feed {feed}: table {name} is not blocked by a DDL: {stop}")
     if action is OverrideAction.SKIP_DDL and not stop.can_skip:
-        raise ConfigError(f"{feed}: table {name}: skipping the DDL does not help: {stop}")
+        raise ConfigError(f"feed {feed}: table {name}: skipping the DDL does not help: {stop}")
     if state.dropped:
-        raise ConfigError(f"{feed}: table {name} is not blocked: {stop}")
+        raise ConfigError(f"feed {feed}: table {name} is not blocked: {stop}")
     if stop.kind is StopKind.QUARANTINED:
-        raise ConfigError(f"{feed}: table {name} needs no override; the next run continues after that: {stop}")
+        raise ConfigError(f"feed {feed}: table {name} needs no override; the next run continues after that: {stop}")
     _check_kept(lake, feed, name, state)
     _check_not_repaired(feed, name, state, repairs(lake, feed, before).get(name, 0))
     return name, state, stop
@@ -81,8 +81,8 @@ def _check_kept(lake: Reader, feed: str, name: TableName, state: TableState) -> 
     gone = retention_floor(lake, feed, Layer.SILVER).tso
     if state.applied_tso < gone:
         raise ConfigError(
-            f"{feed}: table {name} is blocked at {with_time(state.applied_tso)}, and silver no longer has all changes "
-            f"up to {with_time(gone)} (silver.retention_days): `ticdc-lake load` an export taken since"
+            f"feed {feed}: table {name} is blocked at {with_time(state.applied_tso)}, and silver no longer has all "
+            f"changes up to {with_time(gone)} (silver.retention_days): `ticdc-lake load` an export taken since"
         )
 
 
@@ -100,7 +100,7 @@ def _check_not_repaired(feed: str, name: TableName, state: TableState, repaired:
     merged again, those that the repair removed would come back."""
     if state.applied_tso < repaired:
         raise ConfigError(
-            f"{feed}: table {name} is blocked at {with_time(state.applied_tso)}, and was repaired from TiDB at "
+            f"feed {feed}: table {name} is blocked at {with_time(state.applied_tso)}, and was repaired from TiDB at "
             f"{with_time(repaired)}: rows that it lost then would come back; `ticdc-lake load` an export taken since"
         )
 
@@ -132,10 +132,10 @@ def _blocked(before: Published, feed: str, table: str) -> tuple[TableName, Table
     name = table_named(table, before.tables)
     if name is None:
         names = listed(by_text(sorted(before.tables)))
-        raise ConfigError(f"{feed}: expected one of {names}, found {table!r}")
+        raise ConfigError(f"feed {feed}: table: expected one of {names}, found {table!r}")
     state = before.tables[name]
     if state.stop is None:
-        raise ConfigError(f"{feed}: table {table} is not blocked")
+        raise ConfigError(f"feed {feed}: table {table} is not blocked")
     return name, state, state.stop
 
 

@@ -109,5 +109,4 @@ def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: Tab
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:
-    shown = None if old is None else (old.lake_name, old.stable_id, old.version, old.stop)
-    return shown != (new.lake_name, new.stable_id, new.version, new.stop)
+    return old is None or old.shown != new.shown

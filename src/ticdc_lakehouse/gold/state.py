@@ -53,7 +53,7 @@ from ticdc_lakehouse.sql.text import literal
 COMPLETE_EVERY = 50
 """Windows after which the states of all tables are written again: so many windows are read at most."""
 
-_NOTHING = "this one publishes nothing"
+_NOTHING = "this one publishes nothing: run it again"
 _Key = tuple[TableName, int | None]
 """A row of ``ops.table_states``: the table's name, and the commit_ts of its end if it was dropped."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ticdc_codec.event import Kind
+from ticdc_codec.event import Kind, Op
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.misread_values import as_defined_sql, key_value_sql
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
@@ -184,8 +184,8 @@ def row_keys_sql(rows: MergeRows, time_zone: str) -> tuple[str, str]:
     )
     # A column that `before` leaves out is one that the update did not change (only-output-updated-columns).
     new, old = key_text_sql(after), key_text_sql([f"coalesce({b}, {a})" for b, a in zip(before, after, strict=True)])
-    own = f"CASE WHEN op = 'delete' THEN {old} ELSE {new} END"
-    return own, f"CASE WHEN op = 'update' AND before IS NOT NULL AND {old} <> {new} THEN {old} END"
+    own = f"CASE WHEN op = '{Op.DELETE}' THEN {old} ELSE {new} END"
+    return own, f"CASE WHEN op = '{Op.UPDATE}' AND before IS NOT NULL AND {old} <> {new} THEN {old} END"
 
 
 def _key_value_sql(column: ColumnDefinition, text: str, time_zone: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from pyspark.errors import AnalysisException
 
-from ticdc_codec.event import Kind
+from ticdc_codec.event import Kind, Op
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular
 from ticdc_lakehouse.gold.live_table import id_of
@@ -97,6 +97,8 @@ def renew(
 
 
 def show_table(lake: Lake, config: GoldConfig, table: Table, state: TableState) -> None:
+    """Makes the views of a table show its published state, whatever they showed before. Raises ConfigError for a live
+    table that was restored from an older copy, without that version."""
     try:
         gold_view(lake, config, table, state)
     except AnalysisException:
@@ -154,7 +156,7 @@ def _whole_before_sql() -> str:
     changed: the rest is as after it. Of two members with one name ``from_json`` takes the last."""
     merged = "concat(left(after, length(after) - 1), ',', substr(before, 2))"
     whole = f"CASE WHEN before = '{{}}' THEN after ELSE {merged} END"
-    return f"CASE WHEN op = 'update' AND NOT coalesce(handle_only, false) THEN {whole} ELSE before END"
+    return f"CASE WHEN op = '{Op.UPDATE}' AND NOT coalesce(handle_only, false) THEN {whole} ELSE before END"
 
 
 def _read(

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import shutil
 import time
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from uuid import uuid4
 
 from ticdc_lakehouse.catalog import Lake
-
-_ABANDONED_AFTER_SECONDS = 86_400
+from ticdc_lakehouse.gold.live_table import is_abandoned
 
 
 class Purpose(StrEnum):
@@ -37,12 +37,16 @@ def remove(folder: str) -> None:
 
 
 def remove_abandoned(lake: Lake, feed: str) -> None:
-    """Removes what dead runs left: on a laptop everything, since the lock keeps others out (`run_lock`); elsewhere what
-    is older than a day."""
+    """Removes what dead runs left (`is_abandoned`)."""
     for found in (each for purpose in Purpose for each in _folder(lake, feed, purpose).glob("*")):
-        begun = found.name.partition("_")[0]
-        if not lake.on_databricks or not begun.isdecimal() or int(begun) < time.time() - _ABANDONED_AFTER_SECONDS:
+        if is_abandoned(lake, _begun(found)):
             shutil.rmtree(found, ignore_errors=True)
+
+
+def _begun(folder: Path) -> datetime:
+    """Returns when a folder of `new_folder` was begun; of any other name the epoch."""
+    seconds = folder.name.partition("_")[0]
+    return datetime.fromtimestamp(int(seconds) if seconds.isdecimal() else 0, UTC)
 
 
 def _folder(lake: Lake, feed: str, purpose: Purpose) -> Path:

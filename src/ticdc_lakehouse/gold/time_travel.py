@@ -122,7 +122,7 @@ def _earliest_kept(lake: Lake, feed: str) -> int:
     row = windows.where(F.col("feed") == feed).agg(kept).first()
     if row is None or row[0] is None:
         there = sorted(found["feed"] for found in windows.select("feed").distinct().collect())
-        raise ConfigError(f"as_of: no feed {feed!r} has published; there are: {', '.join(there) or 'none'}")
+        raise ConfigError(f"as_of: no feed {feed!r} has published; there are: {listed(there)}")
     return int(row[0])
 
 

@@ -114,7 +114,7 @@ def _shown_state(published_state: Published, name: TableName) -> tuple[object, .
     if state is None:
         return None
     definition = published_state.definitions.get(state.stable_id)
-    return state.lake_name, state.stable_id, state.version, state.stop, definition
+    return *state.shown, definition
 
 
 def _view_names(published_state: Published) -> set[str]:

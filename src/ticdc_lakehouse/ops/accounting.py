@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from ticdc_codec.event import Kind
+from ticdc_codec.event import Kind, Op
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state_tables import WINDOWS, definitions_sql, newest_states_sql
 from ticdc_lakehouse.silver import events_table
@@ -86,7 +86,7 @@ def _fates_sql(lake: Lake, feed: str) -> str:
                     WHEN carried IS NULL THEN 'filtered' WHEN commit_order > applied_tso THEN 'waiting'
                     WHEN newer > 0 THEN 'superseded' ELSE 'applied' END AS fate
         FROM (SELECT *, count(*) OVER (PARTITION BY closed, database, table, key, delivery
-                                       ORDER BY commit_order DESC, op = 'delete', {_ARRIVAL}
+                                       ORDER BY commit_order DESC, op = '{Op.DELETE}', {_ARRIVAL}
                                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS newer
               FROM ({_closed_sql(lake, feed)})
               LEFT JOIN ({_tables_sql(lake, feed)}) USING (database, table)

@@ -226,7 +226,8 @@ class ExportLoader:
         table = _with_enum_representation(self.export.tables[name].definition, newest)
         for column in table.columns:
             if fold(column.name) in map(fold, table.key) and column.type.elements and column.by is None:
-                raise ConfigError(unknown_key(what, column.name, column.type.text))
+                unknown = unknown_key(what, column.name, column.type.text)
+                raise ConfigError(f"{unknown} yet: load it when gold has applied a row of it")
         lake_name, stable_id = names.lake_name(name), names.new_stable_id(name, tso)
         if stable_id in taken:
             raise ConfigError(f"{what} was loaded from an export of this TSO already: to load it again, {_AGAIN}")
@@ -271,7 +272,7 @@ class ExportLoader:
         """Returns why some of the rows, so many in all, have the same key."""
         times = timestamps_in_key(table)
         if not times or rows.select(KEY, *map(quoted, times)).distinct().count() < count:
-            return "is there more than one export?"
+            return "if the folder holds more than one export, keep the others elsewhere; else export it again"
         zone = self.config.time_zone
         return (
             f"times in column {', '.join(times)} are two instants with one text in {zone}, the feed's time_zone, where "

@@ -52,8 +52,7 @@ def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[T
     names = {**export.tables, **export.unreadable}
     carried = [name for name in names if config.matches(*name)]
     if not carried:
-        exported = ", ".join(map(str, names))
-        raise ConfigError(f"{export.folder}: feed {config.feed} includes none of its tables: {exported}")
+        raise ConfigError(f"{export.folder}: feed {config.feed} includes none of its tables: {listed(map(str, names))}")
     return list(dict.fromkeys(_exported(text, carried, export.folder) for text in wanted)) or carried
 
 

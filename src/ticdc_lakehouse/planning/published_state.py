@@ -34,6 +34,11 @@ class TableState:
     """Why the table is blocked, or that TiDB dropped it and gold keeps its last rows; None if it follows TiDB."""
 
     @property
+    def shown(self) -> tuple[object, ...]:
+        """What the table's views depend on, beside its definition."""
+        return self.lake_name, self.stable_id, self.version, self.stop
+
+    @property
     def blocked(self) -> bool:
         """True if the table cannot continue; a kept one (`dropped`) has no changes to continue with."""
         return self.stop is not None and not self.dropped

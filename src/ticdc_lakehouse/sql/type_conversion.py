@@ -284,7 +284,7 @@ def _text_to_enum(_before: MysqlType, after: MysqlType, text: str) -> str:
 
 def _text_to_set(_before: MysqlType, after: MysqlType, text: str) -> str:
     """Converts several names as `_text_to_enum` converts one, in the order of the type. The lambda's variable has a
-    reserved name: Spark would resolve it as a column of the same name."""
+    reserved name: in the lambda's body Spark would take a column of that name for the variable."""
     parts, names = f"split({text}, ',')", f"array({_listed(after)})"
     ordered = f"array_join(filter({names}, _ticdc_name -> array_contains({parts}, _ticdc_name)), ',')"
     return f"CASE WHEN {text} = '' THEN '' WHEN size(array_except({parts}, {names})) = 0 THEN {ordered} END"

@@ -7,7 +7,7 @@ import json
 import shlex
 from collections import Counter
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, listed
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.counted import counted
@@ -119,7 +119,7 @@ def _feeds(options: argparse.Namespace) -> list[str]:
 
 def _one(feeds: list[str]) -> str:
     if len(feeds) != 1:
-        raise ConfigError(f"--feed: expected one of {', '.join(feeds) or 'none'}")
+        raise ConfigError(f"--feed: expected one of {listed(feeds)}")
     return feeds[0]
 
 

@@ -6,10 +6,11 @@ import re
 from difflib import get_close_matches
 
 from ticdc_codec.errors import ConfigError
+from ticdc_local.sql_text import CLOSED
 
-# Quoted texts, quoted names and comments that end; and the beginning of one that does not.
-_CLOSED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+_CLOSED = re.compile(CLOSED, re.DOTALL)
 _OPENED = re.compile(r"""['"`]|/\*""")
+"""The beginning of a quoted text, a quoted name or a comment that does not end."""
 _READS = re.compile(
     r"""[\s(]*(?:
         SELECT | WITH | FROM | VALUES | TABLE | SHOW | DESC | DESCRIBE | EXPLAIN | LIST

@@ -15,6 +15,7 @@ from ticdc_lakehouse.gold.state_tables import WINDOWS, values_of
 from ticdc_lakehouse.ops.status import FeedStatus
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table
+from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.typed_columns import typed_columns
 from ticdc_local.delta_reader import DeltaReader
 
@@ -114,11 +115,12 @@ def feed_facts(lake: DeltaReader, status: FeedStatus) -> FeedFacts:
 def _windows(lake: DeltaReader, feed: str) -> tuple[WindowFacts, ...]:
     columns = "number, tso, time, published_at, row_changes, batch"
     newest = values_of(lake, WINDOWS, feed, f"true ORDER BY number DESC LIMIT {NEWEST_WINDOWS}", columns)
+    batches = ", ".join(str(row["batch"]) for row in newest)
     landed = {
         row["batch"]: row["at"]
         for row in lake.rows(f"""
             SELECT batch, max(ingest_time) AS at FROM {lake.table(Layer.BRONZE, landing.offsets_table(feed))}
-            GROUP BY batch""")
+            WHERE batch IN ({batches}) GROUP BY batch""")
     }
     decoded = sorted(lake.commit_times(Layer.SILVER, events_table.table_name(feed)))
     return tuple(_window(row, landed.get(row["batch"]), decoded) for row in reversed(newest))
@@ -148,7 +150,7 @@ def _rows(lake: DeltaReader, feed: str, windows: Sequence[WindowFacts]) -> dict[
         SELECT w.number, e.database, e.table, count(*) AS changes
         FROM {events_table.full_name(lake, feed)} AS e JOIN {lake.table(Layer.OPS, WINDOWS)} AS w
           ON e.commit_ts > w.from_tso AND e.commit_ts <= w.tso
-        WHERE e.kind = '{Kind.ROW}' AND w.feed = '{feed}' AND w.number >= {windows[0].number}
+        WHERE e.kind = '{Kind.ROW}' AND w.feed = {literal(feed)} AND w.number >= {windows[0].number}
         GROUP BY w.number, e.database, e.table""")
     return {(row["number"], TableName(row["database"], row["table"])): row["changes"] for row in counts}
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version, restore
-from ticdc_lakehouse.gold.live_table import is_abandoned
+from ticdc_lakehouse.gold.live_table import is_abandoned, temporary_view
 from ticdc_lakehouse.gold.overrides import REPAIR, override_row
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.publication import publish_versions
@@ -37,7 +37,6 @@ from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_column
 from ticdc_lakehouse.tidb.session import Snapshot, SnapshotAt, SnapshotReader, text_of
 
 _KEY_HASH, _STORED_KEY = "_ticdc_key_hash", "_ticdc_stored_key"
-_VIEW = "_ticdc_repair"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,18 +92,16 @@ def _merge(commits: Commits, config: GoldConfig, snapshot: Snapshot, work: Repai
     lake, name = commits.at(work.state.applied_tso), work.state.lake_name
     rows = _source_rows(lake, config, snapshot, work).join(_lake_keys(lake, work), _KEY_HASH, "full")
     stored = [COMMIT_TS, IRREGULAR, *(quoted(column.name) for column in work.table.sent)]
-    rows.selectExpr(
-        f"coalesce({_STORED_KEY}, {KEY}) AS {KEY}", f"{KEY} IS NULL AS {DELETED}", *stored
-    ).createOrReplaceTempView(_VIEW)
+    merged = rows.selectExpr(f"coalesce({_STORED_KEY}, {KEY}) AS {KEY}", f"{KEY} IS NULL AS {DELETED}", *stored)
     assigned = ", ".join(f"{column} = s.{column}" for column in stored)
     columns = [KEY, *stored]
-    lake.spark.sql(f"""
-        MERGE INTO {lake.table(Layer.LIVE, name)} t USING {_VIEW} s ON t.{KEY} = s.{KEY}
-        WHEN MATCHED AND s.{DELETED} THEN DELETE
-        WHEN MATCHED THEN UPDATE SET {assigned}
-        WHEN NOT MATCHED AND NOT s.{DELETED} THEN
-            INSERT ({", ".join(columns)}) VALUES ({", ".join(f"s.{column}" for column in columns)})""")
-    lake.spark.catalog.dropTempView(_VIEW)
+    with temporary_view(lake, merged) as view:
+        lake.spark.sql(f"""
+            MERGE INTO {lake.table(Layer.LIVE, name)} t USING {view} s ON t.{KEY} = s.{KEY}
+            WHEN MATCHED AND s.{DELETED} THEN DELETE
+            WHEN MATCHED THEN UPDATE SET {assigned}
+            WHEN NOT MATCHED AND NOT s.{DELETED} THEN
+                INSERT ({", ".join(columns)}) VALUES ({", ".join(f"s.{column}" for column in columns)})""")
     return own_version(lake, name, version, commits.run)
 
 

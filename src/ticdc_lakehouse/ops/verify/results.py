@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from ticdc_codec.errors import ApplyError
+from ticdc_codec.errors import ApplyError, listed
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.gold.state_tables import append
@@ -108,7 +108,7 @@ class Verified:
         if self.different:
             raise ApplyError(
                 f"feed {self.feed} at {with_time(self.tso)}: not as in TiDB, or not compared, see ops.verifications "
-                f"and ops.differences: {self.different}"
+                f"and ops.differences: {listed(self.different)}"
             )
 
 
