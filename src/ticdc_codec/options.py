@@ -175,7 +175,8 @@ class SinkOptions:
     )
     craft_float: CraftFloat = option(
         "Not of TiCDC. FLOAT, which TiCDC 8.2 and later write wrongly (wire.md 8.1); refuse: a table with a FLOAT "
-        "column is blocked; trust: the writer is older, the value is right; null: every FLOAT is NULL.",
+        "column is blocked; trust: the writer is older, the value is right; null: every FLOAT is NULL, except in a "
+        "key, whose table stays blocked.",
         "craft",
         default=CraftFloat.REFUSE,
     )

@@ -65,7 +65,7 @@ _COMMENTED = """\
 # Every key is described in docs/feeds.md.
 protocol: {protocol}
 
-# Zone of the TiCDC server (cdc server --tz): Kafka messages do not carry it, and TIMESTAMP values depend on it.
+# Zone of the TiCDC server (cdc server --tz): TIMESTAMP values depend on it, and most protocols do not carry it.
 time_zone: {time_zone}
 
 # As in the changefeed's sink-uri, without its secrets.

@@ -47,8 +47,8 @@ class Alarm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         int,
         Meta(
             ge=0,
-            description="So many messages, or more, are in quarantine and nothing was done about them; 0: however many "
-            "there are, no alarm. In mode watermarks one that names no table always sets it off, unless it is in a "
-            "partition that `kafka.retired` names: it stops all tables.",
+            description="So many messages, or more, are in quarantine and nothing was done about them; 0: however "
+            "many there are, no alarm. In mode watermarks a message whose table is not known always sets it off, "
+            "since it stops all tables; except in a partition that `kafka.retired` names.",
         ),
     ] = 1

@@ -22,7 +22,7 @@ class Bronze(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Days | None,
         Meta(
             description="`ticdc-lake maintain` deletes messages that were landed more days than this before the "
-            "watermark, once gold has published their changes and if none is in quarantine ([what it "
+            "watermark, once gold has published their changes, up to the first message in quarantine ([what it "
             "keeps](retention.md))."
         ),
     ] = None
@@ -77,8 +77,9 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     time_zone: Annotated[
         Zone,
         Meta(
-            description="Time zone of the TiCDC server (`cdc server --tz`). No message carries it, and TIMESTAMP "
-            "values and keys depend on it. Once the feed was read, another zone is refused: use a new feed."
+            description="Time zone of the TiCDC server (`cdc server --tz`). TIMESTAMP values and keys depend on it. "
+            "Craft, Canal-JSON and Open Protocol do not carry it; Simple names its zone and Debezium sends UTC, and "
+            "gold shows their times in this one. Once the feed was read, another zone is refused: use a new feed."
         ),
     ]
     options: Annotated[
@@ -100,8 +101,9 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Text | None,
         Meta(
             description="A file beside this one with CREATE TABLE of the tables that existed before the changefeed: "
-            "SHOW CREATE TABLE's or Dumpling's, after `USE <database>;`. It defines tables that gold does not have "
-            "yet, but none that takes the name of another; an [export](loading.md) defines the others."
+            "SHOW CREATE TABLE's or Dumpling's, after `USE <database>;`. It defines only tables that gold does not "
+            "have yet. A table that gets a name which another one had before (by RENAME, or by CREATE after DROP) is "
+            "not the file's: `load` an [export](loading.md)."
         ),
     ] = None
     source: Annotated[

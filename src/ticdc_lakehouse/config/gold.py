@@ -62,9 +62,10 @@ class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     on_unsupported_ddl: Annotated[
         OnUnsupportedDdl | None,
         Meta(
-            description="What happens to a table whose DDL [cannot be followed](ddl.md). `block`: it is blocked at its "
-            "last correct state; `ignore`: the DDL is skipped, and the table is blocked where rows no longer fit its "
-            "columns. A table that is blocked already continues after `ticdc-lake table resume`."
+            description="What happens to a table whose DDL [cannot be followed](ddl.md). `block`: it is blocked at "
+            "its last correct state; `ignore`: the DDL is skipped, unless rows would be missing or unreadable without "
+            "it; such a DDL blocks the table, and so do rows that no longer fit its columns. A table that is blocked "
+            "already continues after `ticdc-lake table resume`."
         ),
     ] = None
     on_irregular: Annotated[
