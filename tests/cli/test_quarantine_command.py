@@ -13,7 +13,7 @@ from delta_lake import NOW, write
 from ticdc_codec.event import Resolved
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import PROTOCOLS
-from ticdc_local.cli import main
+from ticdc_local.cli import main, quarantined_messages
 from ticdc_local.cli import quarantine as quarantine_command
 from ticdc_local.cli.quarantine import message_text
 from ticdc_local.cli.quarantined_messages import dump
@@ -130,9 +130,11 @@ def test_a_message_that_bronze_has_lost_is_no_traceback(
     assert "feed crm: bronze has no message t/0/2 in batch 0, which silver has in quarantine: bronze's tables" in said
 
 
+@pytest.mark.parametrize("group_bytes", [1, 2**26], ids=["one by one", "together"])
 def test_a_dry_run_says_what_would_decode_and_changes_nothing(
-    project: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, group_bytes: int
 ) -> None:
+    monkeypatch.setattr(quarantined_messages, "_GROUP_BYTES", group_bytes)
     before = sorted(project.rglob("*"))
     assert quarantine(project, "replay", "--dry-run") == 1
     out, notes = capsys.readouterr()

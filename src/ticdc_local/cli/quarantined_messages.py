@@ -16,7 +16,7 @@ from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.silver import external_schemas, quarantine
-from ticdc_lakehouse.silver.decode_stream import TOO_LARGE, too_large_text
+from ticdc_lakehouse.silver.decode_stream import TOO_LARGE, Decoding, too_large_text
 from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_lakehouse.silver.quarantine import Position, fault_text, position_text
 from ticdc_lakehouse.sql.text import literal
@@ -31,6 +31,8 @@ _LINE = 16
 """Bytes on a line of a dump."""
 _AROUND = 4
 """Lines of a dump before and after the one with the fault."""
+_GROUP_BYTES = 64 * 2**20
+"""Of values that are decoded on trial together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,21 +71,37 @@ def print_absent(feed: str, positions: Sequence[Position]) -> None:
 def trial(lake: DeltaReader, feed: Feed, positions: Sequence[Position], limit: int) -> list[Tried]:
     """Returns the first open messages (all, or those at these positions), decoded with today's code and options."""
     decoding = decoding_of(feed, external_schemas.learned(lake, feed.name))
-    pairs = [*_with_bytes(lake, feed, quarantine.first_open(lake, feed.name, positions, limit))]
-    events = events_in(decoding, [(raw["key"], raw["value"]) for _, raw in pairs])
-    failures = {number: event for number, event in events if isinstance(event, Failure)}
-    failures |= _too_large([raw for _, raw in pairs], decoding.max_message_bytes)
-    return [Tried(position=position_text(row), failure=failures.get(number)) for number, (row, _) in enumerate(pairs)]
+    messages = _with_bytes(lake, feed, quarantine.first_open(lake, feed.name, positions, limit))
+    return [tried for some in _in_groups(messages) for tried in _tried(decoding, some)]
 
 
-def _too_large(messages: Sequence[Values], limit: int) -> dict[int, Failure]:
-    """Returns the messages that silver does not decode because of their size, by number."""
-    sizes = {number: len(raw["value"] or b"") for number, raw in enumerate(messages)}
-    return {
-        number: Failure(reason=TOO_LARGE, detail=too_large_text(size, limit), offset=None, database=None, table=None)
-        for number, size in sizes.items()
-        if size > limit
-    }
+def _in_groups(messages: Iterator[tuple[Values, Values]]) -> Iterator[list[tuple[Values, Values]]]:
+    """Yields messages until they have `_GROUP_BYTES`: a thousand large ones do not fit into memory."""
+    group, size = list[tuple[Values, Values]](), 0
+    for row, raw in messages:
+        group.append((row, raw))
+        size += len(raw["value"] or b"")
+        if size >= _GROUP_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _tried(decoding: Decoding, messages: Sequence[tuple[Values, Values]]) -> Iterator[Tried]:
+    large = {number: failure for number, (_, raw) in enumerate(messages) if (failure := _too_large(decoding, raw))}
+    pairs = [(raw["key"], None if number in large else raw["value"]) for number, (_, raw) in enumerate(messages)]
+    failures = {number: event for number, event in events_in(decoding, pairs) if isinstance(event, Failure)} | large
+    for number, (row, _) in enumerate(messages):
+        yield Tried(position=position_text(row), failure=failures.get(number))
+
+
+def _too_large(decoding: Decoding, raw: Values) -> Failure | None:
+    """Returns why silver does not decode a message because of its size; None if it does."""
+    size, limit = len(raw["value"] or b""), decoding.max_message_bytes
+    if size <= limit:
+        return None
+    return Failure(reason=TOO_LARGE, detail=too_large_text(size, limit), offset=None, database=None, table=None)
 
 
 def tried_object(tried: Tried) -> dict[str, object]:
