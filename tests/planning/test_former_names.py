@@ -21,12 +21,14 @@ from one_table import (
     plan,
     planning_input,
     steps,
+    with_names,
 )
 
+from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.window import DdlEvent
+from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, DdlEvent
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName
 
@@ -48,6 +50,36 @@ def test_late_rows_from_before_the_first_rows_of_a_table_block_it() -> None:
     known = replace(KNOWN, origin=Origin.WIRE, commit_ts=8, named_at=7)
     now = replace(planning_input(known=known, state=STATE), late_points={NAME: replace(late_point(5), last=6)})
     assert block_reason(plan(now)) == "came late"
+
+
+def named(table: TableName, named_at: int, stable_id: str = DATA) -> NameInUse:
+    return NameInUse(feed="f", table=table, lake_name="", stable_id=stable_id, named_at=named_at)
+
+
+@pytest.mark.parametrize("between", [(), (named(U, 5),)], ids=["dropped and recovered", "renamed and renamed back"])
+@pytest.mark.parametrize("last", [4, 9, None])
+def test_late_rows_of_a_table_that_has_its_former_name_again_block_it(
+    last: int | None, between: tuple[NameInUse, ...]
+) -> None:
+    known = replace(KNOWN, named_at=8)
+    now = planning_input(ROWS, known=known, state=STATE)
+    now = with_names(now, named(NAME, 0), *between, named(NAME, 8))
+    made = plan(replace(now, late_points={NAME: replace(late_point(3), last=last)}))
+    assert (made.through, made.stop and made.stop.kind) == (10, StopKind.LATE_ROWS)
+
+
+def test_a_late_ddl_of_one_table_does_not_hide_late_rows_of_the_one_that_had_its_name() -> None:
+    """`t` was another table until 8, which is `u` since."""
+    before = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=8)
+    younger = replace(KNOWN, stable_id="younger", lake_name="younger", commit_ts=8, named_at=8)
+    state = replace(STATE, lake_name="younger", stable_id="younger")
+    now = with_names(planning_input(), named(NAME, 0), named(U, 8), named(NAME, 8, "younger"))
+    now = replace(now, before=Published(tso=10, tables={U: STATE, NAME: state}))
+    now = replace(now, definitions={DATA: before, "younger": younger})
+    late_ddl = replace(late_point(NO_EARLIER_STATE), stop=replace(late_point(0).stop, kind=StopKind.LATE_DDL))
+    now = replace(now, late_points={NAME: replace(late_point(5), last=6)}, late_ddl_points={NAME: late_ddl})
+    found = {made.name: made.stop and made.stop.kind for made in plan_tables(now).tables}
+    assert found == {U: StopKind.LATE_ROWS, NAME: StopKind.LATE_DDL}
 
 
 PARTED = definition(

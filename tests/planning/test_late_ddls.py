@@ -147,6 +147,26 @@ def test_a_table_that_was_renamed_since_lacks_it() -> None:
     assert points(ddl(5, truncate), before=exported, names=names) == {}
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "TRUNCATE TABLE t",
+        "ALTER TABLE t TRUNCATE PARTITION p0",
+        "ALTER TABLE t MODIFY v VARCHAR(5)",
+        "DROP TABLE t",
+    ],
+)
+def test_a_table_that_has_its_name_again_lacks_it(query: str) -> None:
+    """It was renamed and renamed back, or dropped and recovered, since the DDL."""
+    before = published(replace(definition(8), named_at=8))
+    for between in ((), ((U, DATA, 5),)):
+        used = ((NAME, DATA, 0), *between, (NAME, DATA, 8))
+        taken = (NameInUse(feed="f", table=t, lake_name="", stable_id=d, named_at=at) for t, d, at in used)
+        names = Naming(feed="f", taken=TakenNames(names=tuple(taken)))
+        assert points(ddl(3, query), before=before, names=names) == {"t": NO_EARLIER_STATE}
+    assert points(ddl(6, query), before=before, names=names) == {}, "t was another table, or none"
+
+
 @pytest.mark.parametrize("blocked", [False, True])
 def test_a_table_is_blocked_under_the_name_that_it_has_now(blocked: bool) -> None:
     """The definition of one that was renamed while it was blocked has the name of before."""
@@ -155,7 +175,7 @@ def test_a_table_is_blocked_under_the_name_that_it_has_now(blocked: bool) -> Non
     renamed = KNOWN if blocked else replace(definition(9), table=replace(table(), table="u"), named_at=9)
     state = replace(STATE, applied_tso=8, stop=quarantined(8).stop) if blocked else STATE
     now = planning_input(known=renamed, ddls=(rename,))
-    now = replace(now, before=replace(now.before, tables={U: state}), late_points={U: point})
+    now = replace(now, before=replace(now.before, tables={U: state}), late_ddl_points={U: point})
     (made,) = plan_tables(now).tables
     assert (made.name, made.stop and made.stop.kind, made.through) == (U, StopKind.LATE_DDL, 5 if blocked else 10)
 
@@ -187,7 +207,7 @@ def test_late_create_of_an_unseen_table_counts_unless_it_was_dropped_since() -> 
 
 def blocked_by(late: DdlEvent, state: TableState = STATE, known: Definition = KNOWN) -> PlanningInput:
     now = planning_input(ROWS, known=known, state=state)
-    return replace(now, late_points=late_ddl_points(published(known, state), [late]))
+    return replace(now, late_ddl_points=late_ddl_points(published(known, state), [late]))
 
 
 def test_a_resumed_table_follows_the_ddl_and_takes_its_rows_again() -> None:
@@ -199,7 +219,7 @@ def test_a_resumed_table_follows_the_ddl_and_takes_its_rows_again() -> None:
     then = after_window(now, 20)
     resumed = replace(then.before.tables[NAME], stop=replace(made.stop, needs_override=False))
     window = replace(now.window, ddls=(ADD,), rows={})
-    then = replace(then, before=replace(then.before, tables={NAME: resumed}), window=window, late_points={})
+    then = replace(then, before=replace(then.before, tables={NAME: resumed}), window=window, late_ddl_points={})
     assert (block_reason(plan(then)), steps(plan(then))) == (None, [("A", 5), ("M", 20)])
 
 
@@ -212,14 +232,14 @@ def test_a_blocked_table_goes_back_for_it() -> None:
 
 def test_an_unknown_table_is_blocked_until_it_is_resumed() -> None:
     create = ddl(5, "CREATE TABLE u (id BIGINT PRIMARY KEY, v VARCHAR(9))", "u")
-    now = replace(planning_input(), late_points=late_ddl_points(published(), [create]))
+    now = replace(planning_input(), late_ddl_points=late_ddl_points(published(), [create]))
     made = plan(now, U)
     assert (made.through, needs_override(made), made.definition) == (5, True, None)
     assert made.stop is not None
     state = TableState(
         lake_name="", stable_id="", version=-1, applied_tso=5, stop=replace(made.stop, needs_override=False)
     )
-    then = replace(now, late_points={}, before=Published(tso=20, tables={U: state}), tso=30)
+    then = replace(now, late_ddl_points={}, before=Published(tso=20, tables={U: state}), tso=30)
     made = plan(replace(then, window=replace(then.window, ddls=(create,))), U)
     assert made.stop is None
     assert made.definition is not None

@@ -242,8 +242,8 @@ def test_a_table_that_the_filter_leaves_out_goes_and_does_not_come(late: bool) -
     config = GoldConfig(feed="f", time_zone="UTC", matches=lambda _database, table: table != "t")
     create = ddl(5, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
     now = planning_input(ROWS, known=None if late else KNOWN, state=None if late else STATE, config=config)
-    now = replace(now, late_points=late_ddl_points(now.before, [create]))
-    assert late == bool(now.late_points)
+    now = replace(now, late_ddl_points=late_ddl_points(now.before, [create]))
+    assert late == bool(now.late_ddl_points)
     assert left_out(config, now.before) == ([] if late else [NAME])
     assert plan_tables(now).tables == ()
 

@@ -12,10 +12,10 @@ from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.watermark import Completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
 from ticdc_lakehouse.gold.window_start import WindowStart
-from ticdc_lakehouse.planning.naming import NamesNeeded, Naming
+from ticdc_lakehouse.planning.naming import NamesNeeded
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Restart
-from ticdc_lakehouse.planning.window import BatchRange, BlockingPoint, DdlEvent, Window, keep_earliest
+from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, Window
 from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -51,7 +51,10 @@ def planning_input(lake: Lake, config: GoldConfig, start: WindowStart, restart: 
         tso=start.tso,
         naming=names,
         batches=_new_batches(before, complete) if eventual else None,
-        late_points=_late_points(lake, config.feed, before, complete, names),
+        late_points=late_rows(lake, config.feed, before, complete.batch) if complete.late_rows else {},
+        late_ddl_points=(
+            late_ddls(lake, config.feed, before, complete.batch, names.ids_named_at) if complete.late_ddls else {}
+        ),
         skipped=skipped(lake, config.feed, before),
     )
     return inputs if eventual else replace(inputs, past_ddls=_past_ddls(lake, inputs, complete.batch))
@@ -81,15 +84,3 @@ def _past_ddls(lake: Lake, inputs: PlanningInput, batch: int) -> Sequence[DdlEve
     firsts = {name: min(group.first for group in window.rows[name]) for name in new}
     left = [found[0] for name, first in firsts.items() if (found := inputs.naming.left_name(name, first)) is not None]
     return ddls_between(lake, inputs.config.feed, min(left), before.tso, batch) if left else ()
-
-
-def _late_points(
-    lake: Lake, feed: str, before: Published, complete: Completeness, names: Naming
-) -> dict[TableName, BlockingPoint]:
-    """Returns the tables that lack rows or DDLs which arrived late."""
-    points = late_ddls(lake, feed, before, complete.batch, names.ids_named_at) if complete.late_ddls else {}
-    rows = late_rows(lake, feed, before, complete.batch) if complete.late_rows else {}
-    for name, point in rows.items():
-        # A table that does not need the rows may still lack the DDL.
-        keep_earliest(points, name, replace(point, last=None) if name in points else point)
-    return points

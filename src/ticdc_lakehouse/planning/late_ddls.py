@@ -79,7 +79,7 @@ def late_ddl_points(
 ) -> dict[TableName, BlockingPoint]:
     """Returns the tables that lack late DDLs, by their current names, each with the TSO up to which it is correct.
     ``since``: all DDLs since the first of them; a late CREATE TABLE does not add a table that one of these drops or
-    renames. ``had_name`` finds the tables that were renamed since: they lack the DDLs, too."""
+    renames. ``had_name`` finds the tables that were renamed since, perhaps back: they lack the DDLs, too."""
     found: dict[TableName, BlockingPoint] = {}
     for ddl in late:
         for statement in ddl.statements:
@@ -93,8 +93,8 @@ def _points(
 ) -> Iterator[tuple[TableName, BlockingPoint]]:
     former = {stable_id for name in _concerned(statement) for stable_id in had_name(name, ddl.commit_ts)}
     for name, state in before.tables.items():
-        renamed = state.stable_id in former and name not in _concerned(statement)
-        if (renamed or _concerns(statement, name)) and _lacks(before, name, ddl, statement, renamed=renamed):
+        is_known = state.stable_id in former
+        if (is_known or _concerns(statement, name)) and _lacks(before, name, ddl, statement, is_known=is_known):
             definition = before.definition_of(name)
             can_return = isinstance(statement, _FOLLOWED) and (definition is None or definition.since <= ddl.commit_ts)
             yield name, _point(before, ddl, ddl.commit_ts if can_return else NO_EARLIER_STATE)
@@ -114,16 +114,16 @@ def _concerned(statement: Statement) -> tuple[TableName, ...]:
     return () if isinstance(statement, CreateTable | CreateTableLike) else names_of(statement)
 
 
-def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Statement, *, renamed: bool) -> bool:
+def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Statement, *, is_known: bool) -> bool:
     """True if a published table continued without the DDL: the table is not younger, and does not have its effect.
-    ``renamed``: it got its name after the DDL."""
+    ``is_known``: it was published with the DDL's name of then, whatever names it has had since."""
     state, definition = before.tables[name], before.definition_of(name)
     if state.dropped or state.applied_tso <= ddl.commit_ts:
         return False
     if definition is None:
         return True
     exported = definition.commit_ts if definition.origin is Origin.EXPORT else 0
-    if ddl.commit_ts <= max(0 if renamed else definition.named_at, exported):
+    if ddl.commit_ts <= max(0 if is_known else definition.named_at, exported):
         return False
     return not (isinstance(statement, AlterTable) and _changes_nothing(definition.table, statement))
 

@@ -78,7 +78,9 @@ class PlanningInput:
     tso: int
     """Upper end of the window, inclusive."""
     late_points: Mapping[TableName, BlockingPoint] = field(default_factory=dict)
-    """Blocking points of tables with late rows or DDLs: the TSO up to which each table is correct."""
+    """Blocking points of tables with late rows, by the name in their messages: the TSO up to which each is correct."""
+    late_ddl_points: Mapping[TableName, BlockingPoint] = field(default_factory=dict)
+    """The same of tables with late DDLs, by their current names."""
     naming: Naming
     batches: BatchRange | None = None
     """Mode eventual: the new bronze batches; None in mode watermarks."""

@@ -72,12 +72,11 @@ def _block_or_go_back(inputs: PlanningInput, builder: TablePlanBuilder, current:
 def _late_points(inputs: PlanningInput, builder: TablePlanBuilder, current: TableName) -> Iterator[BlockingPoint]:
     """Yields the points before late rows of the table's name at ``applied_tso``, and before late DDLs, which are listed
     under the name that it has now."""
-    for each, of_ddl in ((builder.name, False), (current, True)):
-        point = inputs.late_points.get(each)
-        if point is None or (point.stop.kind is StopKind.LATE_DDL) is not of_ddl:
-            continue
-        if not _are_of_former_table(builder, point):
-            yield point
+    of_rows, of_ddls = inputs.late_points.get(builder.name), inputs.late_ddl_points.get(current)
+    if of_rows is not None and not _are_of_former_table(builder, of_rows):
+        yield of_rows
+    if of_ddls is not None:
+        yield of_ddls
 
 
 def _are_of_former_table(builder: TablePlanBuilder, point: BlockingPoint) -> bool:

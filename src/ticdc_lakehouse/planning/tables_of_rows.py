@@ -12,7 +12,7 @@ from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.published_state import Origin
 from ticdc_lakehouse.planning.recovery import last_recoverable, recoverable_of
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut, restored
-from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, earliest
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.statement import RenameTables, may_give_name, names_of, unqualified_name
@@ -35,18 +35,23 @@ class TablesOfRows:
     def block_late(self) -> None:
         """Blocks the tables that lack rows or DDLs which arrived late."""
         for name, point in sorted(self._inputs.late_points.items()):
-            self._block_late(name, point)
+            self._block_named_before(name, point)
+        inputs = self._inputs
+        for name in sorted({*inputs.late_points, *inputs.late_ddl_points} - inputs.before.tables.keys()):
+            self._begin_late(name, inputs.late_points.get(name), inputs.late_ddl_points.get(name))
 
-    def _block_late(self, name: TableName, point: BlockingPoint) -> None:
-        """Blocks the table of late rows where it has another name since, or adds one that gold never had. (One that has
-        the name is blocked: `published_builder`. One that is gone does not need them. One that is blocked before them
-        takes them.)"""
-        of_rows = point.stop.kind is StopKind.LATE_ROWS
-        if of_rows and not self._includes(name, point.tso + 1):
-            self._block_former(name, point.tso + 1, self._inputs.before.tso)
-        if name in self._inputs.before.tables or (of_rows and self._had_name(name, point.tso)):
-            return
-        self._tables.begin_blocked(name, point.tso, point.stop)
+    def _block_named_before(self, name: TableName, point: BlockingPoint) -> None:
+        """Blocks the table of late rows where it has another name since. (One that has the name is blocked:
+        `published_builder`. One that is gone does not need them. One that is blocked before them takes them.)"""
+        if not self._includes(name, point.tso + 1):
+            self._block_former(name, point.tso + 1, self._inputs.before.tso if point.last is None else point.last)
+
+    def _begin_late(self, name: TableName, of_rows: BlockingPoint | None, of_ddls: BlockingPoint | None) -> None:
+        """Adds a blocked table of late rows and DDLs that gold never had."""
+        if of_rows is not None and self._had_name(name, of_rows.tso):
+            of_rows = None
+        if (point := earliest(filter(None, (of_ddls, of_rows)))) is not None:
+            self._tables.begin_blocked(name, point.tso, point.stop)
 
     def infer_tables(self, through: int) -> None:
         """Adds builders for tables that are inferred from the wire: their first rows are at or below ``through``."""

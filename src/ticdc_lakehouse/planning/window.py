@@ -24,7 +24,7 @@ class BlockingPoint:
     tso: int
     stop: StopReason
     last: int | None = None
-    """Late rows: the largest commit_ts among them; None if others than rows may be late."""
+    """Late rows: the largest commit_ts among them; None if it is not known."""
 
 
 def earliest(points: Iterable[BlockingPoint]) -> BlockingPoint | None:
