@@ -18,6 +18,7 @@ from ticdc_lakehouse.gold.retired_topics import (
     tables_of,
     topics_among,
 )
+from ticdc_lakehouse.gold.watermark import _without_retired
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName
@@ -46,7 +47,7 @@ def of_feed(_database: str, table: str) -> bool:
 def retired_among(
     last: LastChanges, watermarks: MinWatermarkByTopic, since: Published, ddls: list[tuple[int, Statement]]
 ) -> set[str]:
-    return topics_among(last, watermarks, since, ddls, of_feed).retired
+    return {*topics_among(last, watermarks, since, ddls, of_feed).retired}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_topic_of_a_table_that_was_dropped_while_it_was_blocked_stays_retired(
     now = Published(tso=10, tables={T: blocked, U: LIVE}, topics={"t": frozenset({T})})
     lake = ddls(*(("t", at, text) for at, text in texts))
     found = retired_topics(lake, "f", now, [("t", 0)], read_through(UNSEEN), of_feed)
-    assert found == Topics(retired={"t"} if gone else set(), empty=set())
+    assert found == Topics(retired={"t": UNSEEN} if gone else {}, empty=set())
 
 
 def test_a_table_that_gold_does_not_know_yet_may_go_on() -> None:
@@ -157,9 +158,11 @@ def test_topic_of_tables_that_the_feed_leaves_out_is_not_retired() -> None:
     """They are never in gold; a table of the feed may get its first row in their topic."""
     now, hidden = Published(tso=10, tables={T: LIVE}), TableName("d", "hidden")
     last = {"hidden": {hidden: 9}, "new": {hidden: 11}, "with": {hidden: 9, T: 9}, "gone": {hidden: 9, U: 9}}
-    assert topics_among(last, {}, now, [], of_feed) == Topics(retired=set(), empty={"hidden", "new", "gone"})
+    assert topics_among(last, {}, now, [], of_feed) == Topics(retired={}, empty={"hidden", "new", "gone"})
     dropped = statements((12, "DROP TABLE hidden"))
-    assert topics_among(last, {}, now, dropped, of_feed) == Topics(retired={"hidden", "new", "gone"}, empty=set())
+    assert topics_among(last, {}, now, dropped, of_feed) == Topics(
+        retired={"hidden": 12, "new": 12, "gone": 12}, empty=set()
+    )
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,7 @@ def test_a_name_within_a_rename_has_no_table(second: int, empty: set[str]) -> No
         ("tmp", 12 + 2 * second, "RENAME TABLE `d`.`tmp` TO `d`.`u`;"),
     )
     found = retired_topics(lake, "f", now, [("t", 0), ("u", 0), ("tmp", 0)], read_through(UNSEEN), of_feed)
-    assert found == Topics(retired=set(), empty=empty)
+    assert found == Topics(retired={}, empty=empty)
 
 
 @pytest.mark.parametrize("at", [9, 10])
@@ -211,10 +214,10 @@ def test_a_table_that_had_only_ddls_is_not_gone(query: str, at: int) -> None:
     """Gold does not have it before its first row."""
     now = Published(tso=10, tables={U: LIVE})
     found = retired_topics(ddls(("t", at, query)), "f", now, [("t", 0)], read_through(UNSEEN), of_feed)
-    assert found == Topics(retired=set(), empty={"t"})
+    assert found == Topics(retired={}, empty={"t"})
     dropped = ddls(("t", at, query), ("t", 12, "DROP TABLE t"))
     found = retired_topics(dropped, "f", now, [("t", 0)], read_through(UNSEEN), of_feed)
-    assert found == Topics(retired={"t"}, empty=set())
+    assert found == Topics(retired={"t": 12}, empty=set())
 
 
 @pytest.mark.parametrize(("confirmed", "retired"), [(10, set()), (11, {"t"})])
@@ -222,4 +225,14 @@ def test_rows_of_a_renamed_table_are_there_once_other_topics_confirm_it(confirme
     """TiCDC sends the old topic no watermark any more if it restarts right after the RENAME."""
     now = Published(tso=10, tables={T: LIVE}, topics={"t": frozenset({T})})
     lake = ddls(("t", 12, "RENAME TABLE `d`.`t` TO `d`.`u`;"))
-    assert retired_topics(lake, "f", now, [("t", 0)], read_through(confirmed), of_feed).retired == retired
+    assert {*retired_topics(lake, "f", now, [("t", 0)], read_through(confirmed), of_feed).retired} == retired
+
+
+@pytest.mark.parametrize(("others", "waited_for"), [(15, True), (19, True), (20, False)])
+def test_rows_before_a_drop_that_other_topics_have_not_passed_are_waited_for(others: int, waited_for: bool) -> None:
+    """The table is shown at that watermark, and a partition of its topic may be unread."""
+    now = Published(tso=10, tables={T: LIVE, U: LIVE}, topics={"t": frozenset({T}), "u": frozenset({U})})
+    highest = {("t", 0): 15, ("t", 1): UNSEEN, ("u", 0): others}
+    watermarks = replace(read_through(UNSEEN), highest=highest)
+    found = _without_retired(ddls(("t", 20, "DROP TABLE `d`.`t`")), "f", now, watermarks, [], of_feed)
+    assert found == (highest if waited_for else {("u", 0): others})

@@ -2,9 +2,10 @@
 
 TiCDC sends watermarks only to the topics of current tables. With one topic per table, the topic of a dropped or renamed
 table is **retired**. Before the DDL TiCDC sent every row of the table, and a watermark up to just below the DDL. Gold
-does not wait for the rows of a dropped table; the rows of a renamed one are complete once that watermark has arrived. A
-topic's tables are those of its rows and of the DDLs that make, rename or drop one, since a table may be dropped before
-its first row (`tables_of`). They are part of the state (`Published.topics`), so that no history is read.
+does not wait for the rows of a dropped table once the other topics have passed the DROP; the rows of a renamed one are
+complete once that watermark has arrived. A topic's tables are those of its rows and of the DDLs that make, rename or
+drop one, since a table may be dropped before its first row (`tables_of`). They are part of the state
+(`Published.topics`), so that no history is read.
 
 A topic without such a row or DDL is **empty**. It may belong to a table that is about to get its first row, or to no
 table: a stray topic that the pattern matches, or the topic of a name that one RENAME TABLE both gives and takes. A
@@ -62,8 +63,9 @@ class Watermarks:
 class Topics:
     """Topics that sent no new watermark and are not waited for."""
 
-    retired: set[str]
-    """Topics whose tables were all dropped or renamed."""
+    retired: dict[str, int]
+    """Topics whose tables were all dropped or renamed, each with the watermark from which on it is not waited for: the
+    commit_ts of the last DROP that has just come, before which rows may be unread; UNSEEN for any watermark."""
     empty: set[str]
     """Topics that never had a row or DDL of one of their tables (`tables_of`), or only of tables that the feed leaves
     out."""
@@ -214,22 +216,27 @@ def topics_among(
     """
     removals, created = _removals(ddls, {name for tables in last.values() for name in tables})
 
-    def is_gone(topic: str, name: TableName, tso: int) -> bool:
-        """True if the table was removed after its last change, or if gold no longer has it."""
+    def gone_from(topic: str, name: TableName, tso: int) -> int | None:
+        """Returns the watermark from which on the table is gone: it was removed after its last change, or gold no
+        longer has it. None if it may still change."""
         match removals.get(name):
             case (at, RenameTables()):
-                return tso <= at <= watermarks.get(topic, 0) + 1
+                return UNSEEN if tso <= at <= watermarks.get(topic, 0) + 1 else None
             case (at, _):
-                return tso <= at
+                return at if tso <= at else None
         known = before.tables.get(name)
         is_absent = matches(*name) if known is None else known.dropped or name in dropped
-        return before.tso > 0 and is_absent and tso <= before.tso and name not in created
+        return UNSEEN if before.tso > 0 and is_absent and tso <= before.tso and name not in created else None
 
-    # left: by topic, its tables that may still change.
-    left = {topic: [name for name in names if not is_gone(topic, name, names[name])] for topic, names in last.items()}
-    retired = {topic for topic, names in left.items() if last[topic] and not names}
-    empty = {topic for topic, names in left.items() if not any(matches(*name) for name in names)}
-    return Topics(retired=retired, empty=empty - retired)
+    gone = {topic: {name: gone_from(topic, name, tso) for name, tso in names.items()} for topic, names in last.items()}
+    retired, empty = {}, set()
+    for topic, tables in gone.items():
+        ends = [end for end in tables.values() if end is not None]
+        if tables and len(ends) == len(tables):
+            retired[topic] = max(ends)
+        elif not any(matches(*name) for name, end in tables.items() if end is None):
+            empty.add(topic)
+    return Topics(retired=retired, empty=empty)
 
 
 def _removals(

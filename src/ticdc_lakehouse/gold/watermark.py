@@ -275,9 +275,13 @@ def _without_retired(
     partitions = [partition for partition in highest if partition[0] in behind]
     topics = retired_topics(lake, feed, before, partitions, watermarks, matches)
     empty = topics.empty - {message.topic for message in blocking}
-    retired = topics.retired - {message.topic for message in blocking if message.table is None}
+    unclear = {message.topic for message in blocking if message.table is None}
+    retired = {topic: end for topic, end in topics.retired.items() if topic not in unclear}
     raised = {partition: max(tso, confirmed) if partition[0] in empty else tso for partition, tso in highest.items()}
-    return {partition: tso for partition, tso in raised.items() if partition[0] not in retired}
+    left = {partition: tso for partition, tso in raised.items() if partition[0] not in retired}
+    # The rows before a DROP that the others have not passed are shown: they are waited for.
+    passed = {topic for topic, end in retired.items() if end <= min(left.values())}
+    return {partition: tso for partition, tso in raised.items() if partition[0] not in passed}
 
 
 def _blocking_watermark(
