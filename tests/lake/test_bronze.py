@@ -306,6 +306,22 @@ def test_topic_that_was_created_again_is_not_read_on(spark: SparkSession, broker
         feed.run.bronze()
 
 
+def test_a_topic_that_came_later_is_known_from_the_run_that_reads_it(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path)
+    feed.send(0, b"one")
+    feed.run.bronze()
+    other = with_a_second_topic(feed)
+    broker.produce(other, [KafkaMessage(partition=0, key=None, value=b"two")])
+    assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
+    broker.delete_topic(other)
+    broker.create_topic(other, 1)
+    broker.produce(other, [KafkaMessage(partition=0, key=None, value=b"of the new topic")] * 3)
+    with pytest.raises(OffsetGapError, match=f"created again since bronze read them: {other}. "):
+        feed.run.bronze()
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

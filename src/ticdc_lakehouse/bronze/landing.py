@@ -173,7 +173,8 @@ def _land(
 ) -> Landed:
     checkpoint = _checkpoint(lake, source.feed)
     begun = stream_checkpoint.planned(checkpoint) is not None
-    refuse_removed(source, stream_checkpoint.planned_topics(checkpoint))
+    read = stream_checkpoint.planned_topics(checkpoint)
+    refuse_removed(source, read)
     options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
     check_topic_ids(lake.spark, source.feed, options, checkpoint)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
@@ -192,7 +193,7 @@ def _land(
         query = (writer if continuous else writer.trigger(availableNow=True)).foreachBatch(append.append).start()
     query.awaitTermination()
     stream_checkpoint.note_end(checkpoint)
-    if not begun:
+    if stream_checkpoint.planned_topics(checkpoint) - read:
         check_topic_ids(lake.spark, source.feed, options, checkpoint)
     return _landed(lake, source.feed, append, query.recentProgress, started)
 
