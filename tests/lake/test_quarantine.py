@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
-from changefeed import ID, Changefeed, Source, at, ddl
+from changefeed import ID, Changefeed, Source, V, at, ddl
 
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer, Reader
@@ -266,6 +266,26 @@ def test_rows_that_are_replayed_while_gold_applies_a_window_are_left_to_the_next
     assert (sorted(feed.rows("fine")), sorted(feed.rows("other"))) == ([1, 2, 5], [1, 5])
     feed.apply()
     assert (sorted(feed.rows("fine")), sorted(feed.rows("other"))) == ([1, 2, 3, 5, 6], [1, 5, 6])
+
+
+def test_what_was_replayed_and_refused_is_not_merged_by_a_later_replay(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """A later replay reads again only the keys that it brings."""
+    schema, large = FINE_SCHEMA.replace("VARCHAR(9)", "TEXT"), "x" * 2000
+    feed = Changefeed(spark, broker, tmp_path, schema=schema, described={"max_message_bytes": 1000})
+    feed.send(0, FINE.insert(at(1), 1, "a"))
+    other = Source(table="fine", columns=(ID, V, Column(name="w", type="int"))).insert(at(2), 2, large, 2)
+    refused, taken = dismissed(feed, at(4), other, FINE.insert(at(3), 3, large))
+    feed.apply()
+    feed.described = {}
+    quarantine.replay(feed.lake, feed.run.decoding, [refused])
+    assert [*feed.apply().blocked] == [("shop", "fine")]
+    feed.run.override("shop.fine", "resume", "without the row")
+    assert feed.apply().blocked == {}
+    quarantine.replay(feed.lake, feed.run.decoding, [taken])
+    assert feed.apply().blocked == {}
+    assert sorted(feed.rows("fine")) == [1, 3]
 
 
 @pytest.mark.long

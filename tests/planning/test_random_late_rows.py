@@ -31,7 +31,6 @@ class LatePlanner(OverriddenPlanner):
         super().__init__(script, ())
         self.missing, self.replays = [*missing], replayed
         self.rows = [row for row in self.rows if row not in self.missing]
-        self.given_back: list[RowChange] = []
         self.late_tables: set[str] = set()
         """Tables, by stable id, that were blocked because they lack rows."""
 
@@ -42,14 +41,12 @@ class LatePlanner(OverriddenPlanner):
         self.rows = sorted([*self.rows, *came], key=commit_order)
         if self.replays:
             self.fresh += came
-            self.given_back += came
             return
         for row in (row for row in came if commit_order(row) <= self.before.tso):
-            name, point = (
-                TableName(str(row.database), str(row.table)),
-                BlockingPoint(tso=commit_order(row) - 1, stop=LATE),
-            )
-            self.late_points[name] = min(self.late_points.get(name, point), point, key=lambda each: each.tso)
+            name, at = TableName(str(row.database), str(row.table)), commit_order(row)
+            known = self.late_points.get(name)
+            first, last = (at - 1, at) if known is None else (min(known.tso, at - 1), max(known.last or 0, at))
+            self.late_points[name] = BlockingPoint(tso=first, stop=LATE, last=last)
 
     def play(self, tso: int, ddls: list[DdlEvent]) -> None:
         super().play(tso, ddls)
@@ -63,7 +60,7 @@ class LatePlanner(OverriddenPlanner):
         super()._merge(plan)
         for step in plan.steps:
             if isinstance(step, MergeRows) and step.replayed and plan.definition is not None:
-                rows = (row for row in self.given_back if step.mergeable_since < commit_order(row) <= step.after)
+                rows = (row for row in self.fresh if step.mergeable_since < commit_order(row) <= step.after)
                 own = (row for row in rows if TableName(row.database, row.table) == step.table.name)
                 self.merged[plan.definition.stable_id] |= {int((row.after or {})["id"] or 0) for row in own}
 

@@ -19,7 +19,6 @@ from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED
 from ticdc_lakehouse.gold.watermark import Completeness, decoded_batches
-from ticdc_lakehouse.gold.window_reader import replayed_since
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.window import BatchRange
 from ticdc_lakehouse.silver import events_table
@@ -30,9 +29,10 @@ def arrived(lake: Reader, feed: str, before: Published) -> Completeness:
     """Returns what has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
     batch, gap = decoded_batches(lake, feed, before)
     # Before the newest commit, which none of these replays may be above.
+    is_replay = events_table.replayed_since_sql(before.replays_seen)
     [replays] = lake.rows(f"""
-        SELECT max(replayed_at) AS through FROM {events_table.full_name(lake, feed)} WHERE {replayed_since(before)}""")
-    arrivals = f"batch <= {batch} AND (batch > {before.batch} OR ({replayed_since(before)}))"
+        SELECT max(replayed_at) AS through FROM {events_table.full_name(lake, feed)} WHERE {is_replay}""")
+    arrivals = f"batch <= {batch} AND (batch > {before.batch} OR ({is_replay}))"
     newest = events_table.newest_commit(lake, feed, arrivals)
     return Completeness(tso=max(before.tso, newest), batch=batch, waiting_on=gap, replays_through=replays["through"])
 

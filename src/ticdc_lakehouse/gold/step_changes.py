@@ -92,7 +92,8 @@ class StepChanges:
         if not rows.replayed or rows.eventual:
             return within
         changes = f"{changes} AND commit_ts > {rows.mergeable_since}"
-        touched = f"SELECT {KEY} FROM ({changes} AND replayed_at IS NOT NULL AND commit_ts <= {rows.after}))"
+        is_new = events_table.replayed_since_sql(rows.replays_before)
+        touched = f"SELECT {KEY} FROM ({changes} AND {is_new} AND commit_ts <= {rows.after}))"
         return f"SELECT * FROM ({within}) UNION ALL SELECT * FROM ({changes})) WHERE {KEY} IN ({touched})"
 
     def latest_sql(self) -> str:

@@ -24,7 +24,7 @@ from ticdc_lakehouse.gold.retired_topics import (
     lowest_by_topic,
     retired_topics,
 )
-from ticdc_lakehouse.gold.window_reader import first_unapplied, replayed_since
+from ticdc_lakehouse.gold.window_reader import first_unapplied
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, keep_earliest
@@ -189,7 +189,7 @@ def _progress_sql(events: str, before: Published, blocking: list[quarantine.Bloc
     arrived = f"(batch > {before.batch} AND replayed_at IS NULL)"
     old = f"({arrived} AND kind = '{Kind.ROW}' AND commit_ts <= {before.tso})"
     old_ddl = f"({arrived} AND kind = '{Kind.DDL}' AND commit_ts < {before.tso})"
-    replay = f"({replayed_since(before)})"
+    replay = f"({events_table.replayed_since_sql(before.replays_seen)})"
     ddl = f"(kind = '{Kind.DDL}' AND (commit_ts >= {first_unapplied(before)} OR {replay}))"
     change = f"(kind IN ('{Kind.ROW}', '{Kind.DDL}') AND commit_ts > {before.tso})"
     error = f"(reason IS NOT NULL AND kind = '{Kind.ERROR}')"

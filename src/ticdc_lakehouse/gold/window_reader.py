@@ -19,7 +19,7 @@ from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statemen
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import CreateTable, CreateTableLike, TruncateTable, names_of
 from ticdc_lakehouse.silver import events_table
-from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, rows_sql, time_literal
+from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, rows_sql
 
 _EVENT = ("topic", "partition", "offset", "index")
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
@@ -131,16 +131,10 @@ def first_unapplied(before: Published) -> int:
     return min(before.tso, min(applied, default=before.tso))
 
 
-def replayed_since(before: Published) -> str:
-    """Returns SQL: true if an event was decoded again from quarantine since the published state."""
-    seen = before.replays_seen
-    return "replayed_at IS NOT NULL" if seen is None else f"replayed_at > {time_literal(seen)}"
-
-
 def _replays(before: Published, through: datetime | None) -> SparkColumn:
     """Returns a condition on the window's events: true if one was decoded again from quarantine since the published
     state. ``through``: None if none was."""
-    return F.lit(False) if through is None else F.expr(replayed_since(before))
+    return F.lit(False) if through is None else F.expr(events_table.replayed_since_sql(before.replays_seen))
 
 
 def _after(reread_after: Iterable[tuple[TableName, int]]) -> SparkColumn:

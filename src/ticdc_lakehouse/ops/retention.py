@@ -16,7 +16,6 @@ from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.state import published
-from ticdc_lakehouse.gold.window_reader import replayed_since
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.retention_needs import NeededBatch, horizon, oldest_batch, oldest_commit, within_days
 from ticdc_lakehouse.silver import events_table, quarantine
@@ -64,7 +63,12 @@ def _needs(lake: Lake, feed: str, current: Published, days: int) -> Iterator[Nee
     if first is not None:
         position = quarantine.position_text(first.asDict())
         yield NeededBatch(batch=first["batch"], what=f"the message {position} in quarantine ({first['reason']})")
-    row = events_table.events(lake, feed).where(replayed_since(current)).agg(F.min("batch")).first()
+    row = (
+        events_table.events(lake, feed)
+        .where(events_table.replayed_since_sql(current.replays_seen))
+        .agg(F.min("batch"))
+        .first()
+    )
     if row is not None and row[0] is not None:  # replayed rows keep the batch of their message
         yield NeededBatch(batch=row[0], what="gold has not published what was replayed from quarantine")
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import MysqlType
 from ticdc_lakehouse.planning.compatibility import with_named_elements
-from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.stop_reason import UNKNOWN_COLUMNS, StopReason
@@ -180,11 +179,11 @@ class TablePlanBuilder:
         through: int,
         groups: Sequence[RowGroup],
         table: Table,
+        inputs: PlanningInput,
         batches: BatchRange | None,
-        replays_seen: datetime | None,
     ) -> None:
         """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
-        rows that have this definition. ``replays_seen`` is the window's."""
+        rows that have this definition."""
         takes_late_rows = batches is not None and not self.steps
         after = max(self.named_at, self.mergeable_since) if takes_late_rows else self.planned_through
         if through > self.planned_through or groups:
@@ -195,7 +194,8 @@ class TablePlanBuilder:
                 groups=tuple(groups),
                 mergeable_since=self.mergeable_since,
                 batches=batches,
-                replays_seen=replays_seen,
+                replays_seen=inputs.window.replays_seen,
+                replays_before=inputs.before.replays_seen,
             )
             self.steps.append(rows)
 

@@ -85,7 +85,7 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
     if table is not None:
         until = through if point is None else max(builder.planned_through, point.tso)
         merged = [group for group in groups if group.first <= until]
-        builder.merge_rows(until, merged, table, _batches(inputs, builder, merged), inputs.window.replays_seen)
+        builder.merge_rows(until, merged, table, inputs, _batches(inputs, builder, merged))
     if point is not None:
         awaits = builder.awaits_rows_reason if point.stop == UNKNOWN_COLUMNS else None
         builder.block(awaits or point.stop)

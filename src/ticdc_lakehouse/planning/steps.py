@@ -35,6 +35,8 @@ class MergeRows:
     """Mode eventual: the bronze batches whose rows are merged; None in mode watermarks."""
     replays_seen: datetime | None = None
     """As in `Window`: rows that are replayed later, while gold runs, are left to the next window."""
+    replays_before: datetime | None = None
+    """``replays_seen`` of the published state: rows that were replayed until then have been merged or refused."""
     stage: Stage | None = None
     """The staged latest changes of these rows; None if the step reads the window's events."""
     whole_rows: str | None = None
@@ -81,7 +83,7 @@ class MergeRows:
 
     @property
     def replayed(self) -> bool:
-        """True if the step also merges rows at or below ``after`` that were replayed from quarantine."""
+        """True if the step also merges rows at or below ``after`` that were replayed since ``replays_before``."""
         return any(group.replayed for group in self.groups)
 
 

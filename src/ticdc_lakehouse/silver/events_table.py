@@ -141,6 +141,12 @@ def known_sql(replays_seen: datetime | None) -> str:
     return f"(replayed_at IS NULL{seen})"
 
 
+def replayed_since_sql(replays_seen: datetime | None) -> str:
+    """Returns the SQL condition of the events that were replayed from quarantine since a state: later than its
+    ``replays_seen`` (None: it knows none)."""
+    return "replayed_at IS NOT NULL" if replays_seen is None else f"replayed_at > {time_literal(replays_seen)}"
+
+
 def create_tables(lake: Lake, feed: str) -> None:
     """Creates a feed's events table and views where they are missing."""
     lake.create(
