@@ -35,7 +35,7 @@ from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable
 from ticdc_lakehouse.planning.steps import MergeRows
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
@@ -85,9 +85,27 @@ def test_a_table_that_waits_for_an_override_goes_back_for_replayed_rows() -> Non
     assert (made.through, needs_override(made), made.stop and made.stop.kind) == (4, True, StopKind.LATE_ROWS)
     assert str(block_reason(made)).startswith("while it was blocked (unsupported DDL at 5")
     assert "?), rows were replayed; ways out: `ticdc-lake table resume` goes back" in str(block_reason(made))
+    changed = plan(planning_input(replayed, known=definition(7), state=replace(STATE, applied_tso=8, stop=DDL_STOP)))
+    assert (changed.through, needs_override(changed)) == (8, True), "rows from before its last DDL cannot be merged"
+    ways_out = "`ticdc-lake load` continues from an export taken since; `ticdc-lake table resume` continues without"
+    assert f"rows were replayed; a DDL changed the table at 7; ways out: {ways_out}" in str(block_reason(changed))
     above = replace(replayed, first=9, last=9)
     made = plan(planning_input(above, known=KNOWN, state=replace(STATE, applied_tso=8, stop=DDL_STOP)))
     assert (made.through, made.stop) == (8, DDL_STOP)
+
+
+def test_late_rows_from_before_a_ddl_are_not_promised_to_be_applied_by_resume() -> None:
+    """Also of a table that was renamed while it was blocked: its definition has the name of before, as they have."""
+    known, state = definition(7), replace(STATE, applied_tso=8, stop=DDL_STOP)
+    point = replace(late_point(5), stop=replace(late_point(5).stop, ways_out=(WayOut.RESUME,)))
+    now = planning_input(known=known)
+    now = replace(now, before=replace(now.before, tables={U: state}), late_points={NAME: point})
+    without = "`ticdc-lake table resume` continues without the late rows and DDLs"
+    ways_out = f"`ticdc-lake load` continues from an export taken since; {without}"
+    not_renamed = replace(planning_input(known=known, state=state), late_points={NAME: point})
+    for made in (plan(now, U), plan(not_renamed)):
+        assert made.through == 8
+        assert str(block_reason(made)) == f"came late; a DDL changed the table at 7; ways out: {ways_out}"
 
 
 def test_a_table_that_needs_an_export_keeps_its_reason() -> None:

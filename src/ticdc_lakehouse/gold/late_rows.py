@@ -66,15 +66,8 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
             ),
             published_tso=before.tso,
             deleted_through=deleted_through,
-            mergeable_since=_mergeable_since(before, name),
         )
     return points
-
-
-def _mergeable_since(before: Published, name: TableName) -> int:
-    """Returns the commit_ts from which on late rows of a published table can be merged."""
-    definition = before.definition_of(name)
-    return 0 if definition is None else definition.mergeable_since
 
 
 def late_ddls(
@@ -132,24 +125,16 @@ def _identity(*, exact: bool) -> dict[str, str]:
     return {name: f"CASE WHEN {keyed} THEN {of}({_VERSION}) ELSE {of}({_IMAGES}) END" for name, of in hashes.items()}
 
 
-def blocking_point(late: LateRows, *, published_tso: int, deleted_through: int, mergeable_since: int) -> BlockingPoint:
-    """Returns the point before a table's first late row.
-
-    ``deleted_through``: the commit_ts up to which silver has deleted changes, which may have been the same.
-    ``mergeable_since``: that of the last DDL that changed the table.
-    """
-    why, ways_out = "", [WayOut.RESUME]
-    if late.commit_ts <= mergeable_since:
-        why, ways_out = f"; a DDL changed the table at {mergeable_since}", [WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT]
+def blocking_point(late: LateRows, *, published_tso: int, deleted_through: int) -> BlockingPoint:
+    """Returns the point before a table's first late row. ``deleted_through``: the commit_ts up to which silver has
+    deleted changes, which may have been the same."""
+    why, way_out = "", WayOut.RESUME
     if late.commit_ts <= deleted_through:
-        why, ways_out = (
-            f"; they may have come before, but silver no longer has all changes up to {deleted_through} "
-            "(silver.retention_days)",
-            [WayOut.LOAD_EXPORT],
-        )
+        why = f"; they may have come before, but silver no longer has all changes up to {deleted_through} "
+        why, way_out = f"{why}(silver.retention_days)", WayOut.LOAD_EXPORT
     detail = (
         f"{counted(late.count, 'row change')} arrived only after the watermark covering them ({published_tso}) was "
         f"published, the oldest at {late.position}{why}"
     )
-    stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=tuple(ways_out), needs_override=True)
+    stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=(way_out,), needs_override=True)
     return BlockingPoint(tso=late.commit_ts - 1, stop=stop, last=late.last)

@@ -60,13 +60,22 @@ def _block_or_go_back(inputs: PlanningInput, builder: TablePlanBuilder, current:
         builder.named_until = inputs.before.tso if builder.definition is None or inputs.eventual else 0
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
+    elif late is not None and late.tso < builder.mergeable_since:
+        builder.block(_without_return(late.stop, builder.mergeable_since))
     elif late is not None:
-        # A resumed table continues from its late rows and DDLs; rows before its last DDL cannot be merged again.
-        if late.tso >= builder.mergeable_since:
-            builder.complete_through, builder.applied_ddls = late.tso, AppliedDdls()
+        builder.complete_through, builder.applied_ddls = late.tso, AppliedDdls()
         builder.block(late.stop)
     elif (missed := _missed_ddl(inputs, builder)) is not None:
         builder.complete_through, builder.applied_ddls = missed, AppliedDdls()
+
+
+def _without_return(stop: StopReason, mergeable_since: int) -> StopReason:
+    """Returns the reason for a table whose last DDL is after what it lacks: rows before that DDL cannot be merged
+    again, so a resumed table does not go back to them."""
+    if WayOut.RESUME not in stop.ways_out:
+        return stop
+    detail = f"{stop.detail}; a DDL changed the table at {mergeable_since}"
+    return replace(stop, detail=detail, ways_out=(WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT))
 
 
 def _late_points(inputs: PlanningInput, builder: TablePlanBuilder, current: TableName) -> Iterator[BlockingPoint]:
