@@ -101,6 +101,7 @@ def _learned_sql(name: str, changes: StepChanges, columns: Sequence[tuple[Column
               WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
               AND commit_ts > {rows.after} AND commit_ts <= {rows.through})"""
     # Only the first change of a key shows what the row had; at one commit_ts a delete is before an upsert.
+    # It may have been replayed since the window was read: what it shows is true all the same.
     order = f"struct(commit_ts, op <> '{Op.DELETE}')"
     firsts = f"SELECT {KEY}, min_by(struct({first}), {order}) AS first FROM ({sent}) GROUP BY {KEY}"
     values_shown = ", ".join(
