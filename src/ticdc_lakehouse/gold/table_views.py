@@ -88,8 +88,8 @@ def renew(
     lake: Lake, config: GoldConfig, table: Table, state: TableState, old: TableState | None, *, redefined: bool
 ) -> None:
     """Makes the views of a table, which show its published state ``old`` if there is one, show ``state``: silver's only
-    if the table's columns (``redefined``) or its name have changed."""
-    is_renamed = old is None or old.lake_name != state.lake_name
+    if the table's columns (``redefined``) or its name have changed, or if it has the name of another one now."""
+    is_renamed = old is None or (old.lake_name, old.stable_id) != (state.lake_name, state.stable_id)
     same = old is not None and old.stop == state.stop and not is_renamed and not redefined
     gold_view(lake, config, table, state, same_comment=same)
     if redefined or is_renamed:
