@@ -223,6 +223,28 @@ def test_rows_that_come_before_the_truncate_that_they_follow_stay(
 
 
 @pytest.mark.long
+def test_rows_that_come_before_the_alter_that_they_follow_stay(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """What the late DDL removes or changes of newer rows is merged again. Sent once more in another text it does
+    nothing; and the NULLs of deleted rows are none of the table's."""
+    partitions = ", ".join(f"PARTITION p{number} VALUES LESS THAN ({10 * number + 10})" for number in range(3))
+    schema = f"CREATE TABLE shop.t (id BIGINT PRIMARY KEY, n BIGINT NOT NULL) PARTITION BY RANGE (id) ({partitions});"
+    feed = Changefeed(spark, broker, tmp_path, partitions=2, described={"gold": {"mode": "eventual"}}, schema=schema)
+    table = Source(table="t", columns=(ID, Column(name="n", type="bigint")))
+    feed.send(0, table.insert(at(1), 1, 10), table.insert(at(1), 12, 120), table.insert(at(1), 2, 20))
+    feed.send(1, table.insert(at(3), 15, 150), table.delete(at(3), 2, 20))
+    feed.go()
+    for text in ("ALTER TABLE `shop`.`t` DROP PARTITION `p1`", "alter table t drop partition P1"):
+        feed.send(0, ddl(at(2), text, "shop", "t", "ALTER"))
+        feed.go()
+        assert feed.rows("t") == {1: (10,), 15: (150,)}
+    feed.send(0, ddl(at(4), "ALTER TABLE `shop`.`t` MODIFY `n` INT NOT NULL", "shop", "t", "ALTER"))
+    feed.go()
+    assert (feed.state.tables["shop", "t"].stop, feed.rows("t")) == (None, {1: (10,), 15: (150,)})
+
+
+@pytest.mark.long
 def test_rows_of_a_ddls_millisecond_are_before_or_after_it_as_they_arrived(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

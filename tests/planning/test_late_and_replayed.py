@@ -479,6 +479,15 @@ def coming_late(commit_ts: int, query: str, name: str = "t") -> DdlEvent:
     return replace(ddl(commit_ts, query, name), out_of_order=True)
 
 
+def test_rows_after_a_late_ddl_are_merged_again() -> None:
+    """It may have changed or removed them."""
+    newer = replace(WIDER, first=9, last=9)
+    made = plan(arriving(newer, WIDER, ddls=(coming_late(8, "ALTER TABLE t ADD w INT"),)))
+    assert steps(made) == [("A", 8), ("M", 20)]
+    (merged,) = (step for step in made.steps if isinstance(step, MergeRows))
+    assert (merged.after, merged.groups, merged.batches) == (8, (newer, WIDER), ALL_BATCHES)
+
+
 def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> None:
     add = coming_late(8, "ALTER TABLE t ADD w INT")
     made = plan(arriving(WIDER, ddls=(add,)))

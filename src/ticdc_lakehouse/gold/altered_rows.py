@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.ambiguous_keys import KEPT_APART, timestamps_in_key
-from ticdc_lakehouse.gold.own_columns import KEY
+from ticdc_lakehouse.gold.own_columns import DELETED, KEY
 from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.sql.instant import backward_shifts
 from ticdc_lakehouse.sql.key_text import stored_key_sql
@@ -32,6 +32,11 @@ class AlteredRows:
         names = self.columns if columns is None else tuple(columns)
         listed = ", ".join(f"{expressions.get(name, quoted(name))} AS {quoted(name)}" for name in names)
         return replace(self, query=f"SELECT {listed} FROM ({self.query})", columns=names, same=False)
+
+    @property
+    def present(self) -> str:
+        """Query of the rows without tombstones (mode eventual), which have NULL in every column."""
+        return f"SELECT * FROM ({self.query}) WHERE NOT {DELETED}" if DELETED in self.columns else self.query
 
     def where(self, condition: str) -> AlteredRows:
         """Returns the rows for which the condition holds."""
@@ -79,7 +84,7 @@ def with_new_keys(lake: Lake, rows: AlteredRows, step: AlterRows, time_zone: str
 
 def _check_apart(lake: Lake, rows: AlteredRows, times: Sequence[str], time_zone: str) -> None:
     """Raises ApplyError if two rows have one key: in TiDB they differ in the instant that a TIMESTAMP's text is."""
-    doubled = f"SELECT {KEY} FROM ({rows.query}) GROUP BY {KEY} HAVING count(*) > 1"
+    doubled = f"SELECT {KEY} FROM ({rows.present}) GROUP BY {KEY} HAVING count(*) > 1"
     if (first := lake.spark.sql(doubled).first()) is not None:
         raise ApplyError(
             f"several rows would have the key {first[KEY]}: times in column {', '.join(times)} are two instants with "

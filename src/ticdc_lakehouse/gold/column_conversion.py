@@ -37,9 +37,9 @@ def convert_column(
     lake: Lake, config: GoldConfig, rows: AlteredRows, effect: ColumnConverted, step: AlterRows
 ) -> AlteredRows:
     """Returns the rows with the column's converted values. A column without values may become whatever TiDB allows."""
-    _check_nulls(lake, rows.query, effect)
+    _check_nulls(lake, rows.present, effect)
     if effect.may_show_default:
-        _check_unwritten(lake, rows.query, effect.before)
+        _check_unwritten(lake, rows.present, effect.before)
     try:
         return _convert(lake, config, rows, effect, step)
     except ApplyError:

@@ -17,12 +17,20 @@ from ticdc_lakehouse.planning.barriers import Barriers, barriers, unapplied_afte
 from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.statement import CreateTable, CreateTableLike, TruncateTable, names_of
+from ticdc_lakehouse.schema.statement import (
+    AlterTable,
+    CreateTable,
+    CreateTableLike,
+    Statement,
+    TruncateTable,
+    names_of,
+)
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, rows_sql
 
 _EVENT = ("topic", "partition", "offset", "index")
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
+_Identity = tuple[int, str | None, str | None, str]
 _DEFAULTS = """
     filter(from_json(columns, 'ARRAY<STRUCT<`name`: STRING, `default`: STRING>>'), c -> c.`default` IS NOT NULL)
 """
@@ -147,22 +155,26 @@ def _after(reread_after: Iterable[tuple[TableName, int]]) -> SparkColumn:
 
 def _changed_below(ddls: Iterable[DdlEvent], before: Published) -> Iterator[tuple[TableName, int]]:
     """Yields the tables that may have to take rows again after a DDL that was dismissed before, and those that a late
-    DDL makes: their rows may have arrived before it. Each has the DDL's commit_ts."""
+    DDL makes or alters: their rows may have arrived before it. Each has the DDL's commit_ts."""
     for ddl in ddls:
         for statement in ddl.statements:
             names = names_of(statement)
-            makes = ddl.out_of_order and isinstance(statement, CreateTable | CreateTableLike | TruncateTable)
             if ddl.replayed:
                 yield from ((name, ddl.commit_ts) for name in names)
-            elif makes and _named_at(before, names[0]) < ddl.commit_ts:
+            elif ddl.out_of_order and _is_below(ddl, statement, before.definition_of(names[0]) if names else None):
                 yield names[0], ddl.commit_ts
 
 
-def _named_at(before: Published, name: TableName) -> int:
-    """Returns the commit_ts since which rows under a name belong to the published table; 0 if always, or if there is
-    none."""
-    definition = before.definition_of(name)
-    return 0 if definition is None else definition.named_at
+def _is_below(ddl: DdlEvent, statement: Statement, definition: Definition | None) -> bool:
+    """True if a late DDL makes or alters the table with this published definition (None: there is none) below rows
+    that are the table's own."""
+    match statement:
+        case CreateTable() | CreateTableLike() | TruncateTable():
+            return definition is None or definition.named_at < ddl.commit_ts
+        case AlterTable(of_indexes=False):
+            return definition is not None and definition.mergeable_since < ddl.commit_ts
+        case _:
+            return False
 
 
 def _grouped_rows(rows: DataFrame, barriers: Barriers, replays: SparkColumn) -> list[Row]:
@@ -261,13 +273,13 @@ def _ddl_rows(ddls: DataFrame) -> list[Row]:
     return sorted(rows, key=lambda row: (row["commit_ts"], row["arrival"]))
 
 
-def _identity(row: Row) -> tuple[object, ...]:
-    return tuple(row[name] for name in _DDL_IDENTITY)
+def _identity(row: Row) -> _Identity:
+    return row["commit_ts"], row["database"], row["table"], row["query"]
 
 
 def _new_below(
     ddls: DataFrame, ddl_rows: Sequence[Row], tso: int, replays: SparkColumn, seen_batch: int | None
-) -> Set[tuple[object, ...]]:
+) -> Set[_Identity]:
     """Returns the DDLs below ``tso`` of which gold has seen no copy: in eventual mode none up to the bronze batch
     ``seen_batch``, else none except replays since the published state."""
     with_copies = (row for row in ddl_rows if seen_batch is not None or row["newest_replay"] is not None)
@@ -276,10 +288,19 @@ def _new_below(
         return below
     copies = ddls.where(F.col("commit_ts").isin([identity[0] for identity in below]))
     earlier = copies.where(~F.coalesce(replays, F.lit(False)) if seen_batch is None else F.col("batch") <= seen_batch)
-    return below - {tuple(row) for row in earlier.select(*_DDL_IDENTITY).distinct().collect()}
+    seen = [_identity(row) for row in earlier.select(*_DDL_IDENTITY).distinct().collect()]
+    known = [_read(each) for each in seen]
+    return {each for each in below.difference(seen) if _read(each) not in known}
 
 
-def _ddl_event(row: Row, new_below: Set[tuple[object, ...]], *, is_arrival: bool) -> DdlEvent:
+def _read(identity: _Identity) -> tuple[int, object]:
+    """Returns a DDL as it is understood, with its commit_ts: another version of TiCDC may send it again in a text of
+    its own. One that is not understood is known by its text."""
+    commit_ts, database, table, query = identity
+    return commit_ts, statements_of(query, database, table) or identity
+
+
+def _ddl_event(row: Row, new_below: Set[_Identity], *, is_arrival: bool) -> DdlEvent:
     is_new_below = _identity(row) in new_below
     return DdlEvent(
         commit_ts=row["commit_ts"],

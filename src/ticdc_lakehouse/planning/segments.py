@@ -17,6 +17,7 @@ from ticdc_lakehouse.planning.compatibility import (
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, name_clash
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin
+from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.planning.stop_reason import (
     UNKNOWN_COLUMNS,
     StopKind,
@@ -50,12 +51,14 @@ def _is_late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) 
 def _batches(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> BatchRange | None:
     """Returns the bronze batches to read in mode eventual; None in mode watermarks. A table that was blocked reads
     every batch again. So does one with rows that were replayed from quarantine, which stay in their message's batch,
-    and one that a late DDL made, whose rows may have arrived before it."""
+    and one that a late DDL made or altered, whose rows may have arrived before it."""
+    if inputs.batches is None:
+        return None
     was_blocked = builder.state is not None and builder.state.stop is not None
     made_late = builder.state is None and 0 < builder.named_at <= inputs.before.tso
-    if inputs.batches is None or not (was_blocked or made_late or any(group.replayed for group in groups)):
-        return inputs.batches
-    return replace(inputs.batches, after=None)
+    altered_late = any(isinstance(step, AlterRows) and step.commit_ts <= inputs.before.tso for step in builder.steps)
+    reads_all = was_blocked or made_late or altered_late or any(group.replayed for group in groups)
+    return replace(inputs.batches, after=None) if reads_all else inputs.batches
 
 
 def has_only_tombstones(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> bool:
