@@ -235,7 +235,7 @@ def test_rows_that_come_before_the_alter_that_they_follow_stay(
     feed.send(0, table.insert(at(1), 1, 10), table.insert(at(1), 12, 120), table.insert(at(1), 2, 20))
     feed.send(1, table.insert(at(3), 15, 150), table.delete(at(3), 2, 20))
     feed.go()
-    for text in ("ALTER TABLE `shop`.`t` DROP PARTITION `p1`", "alter table t drop partition P1"):
+    for text in ("ALTER TABLE `shop`.`t` DROP PARTITION `p1`", "alter table shop.t drop partition p1"):
         feed.send(0, ddl(at(2), text, "shop", "t", "ALTER"))
         feed.go()
         assert feed.rows("t") == {1: (10,), 15: (150,)}

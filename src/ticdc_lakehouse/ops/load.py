@@ -272,7 +272,7 @@ class ExportLoader:
         """Returns why some of the rows, so many in all, have the same key."""
         times = timestamps_in_key(table)
         if not times or rows.select(KEY, *map(quoted, times)).distinct().count() < count:
-            return "if the folder holds more than one export, keep the others elsewhere; else export it again"
+            return "is there more than one export? Keep the others in folders of their own; if not, export it again"
         zone = self.config.time_zone
         return (
             f"times in column {', '.join(times)} are two instants with one text in {zone}, the feed's time_zone, where "
