@@ -210,9 +210,11 @@ def _old_rows(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder) ->
 def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> None:
     """Restores a dropped or truncated table with the rows that it had."""
     builder = _dropped_table(tables, ddl, statement)
-    if builder is not None and not tables.is_new(ddl):
+    is_free = _frees_name(tables, ddl, statement.to, restored=builder)
+    is_left = not is_free and tables.affected_by(ddl, statement.to) is not None  # blocked: nothing was restored
+    if builder is not None and not tables.is_new(ddl) and not is_left:
         tables.forget_rows(builder)
-    if not _frees_name(tables, ddl, statement.to, restored=builder):
+    if not is_free:
         return
     tables.forget_recoverable(builder)
     if builder is not None and builder.dropped_at is not None:

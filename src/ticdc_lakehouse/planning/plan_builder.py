@@ -118,6 +118,11 @@ class TablePlanBuilder:
         awaits = self.awaits_rows_reason
         return awaits is not None and (awaits.commit_ts or 0) < commit_ts <= (awaits.named_at or 0)
 
+    @property
+    def is_published_blocked(self) -> bool:
+        """True if a published table with columns is blocked."""
+        return self.definition is not None and self.stop is not None and self.published_name is not None
+
     def dropped_before(self, commit_ts: int) -> bool:
         """True if TiDB dropped the table before this commit_ts."""
         return self.dropped_at is not None and self.dropped_at < commit_ts
