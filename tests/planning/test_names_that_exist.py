@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from one_table import KNOWN, NAME, STATE, U, after_window, ddl, definition, planning_input
+from one_table import KNOWN, NAME, STATE, UNFOLLOWED, U, after_window, ddl, definition, planning_input
 
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Recoverable
@@ -67,3 +67,41 @@ def test_a_new_ddl_replaces_a_table_that_is_blocked() -> None:
     assert made.definition is not None
     assert made.definition.origin is Origin.DDL
     assert made.definition.commit_ts == 25
+
+
+def override(now: PlanningInput, name: TableName, *, skip: bool) -> PlanningInput:
+    """The window, after an override of one table: the DDL that blocks it is skipped, or done again."""
+    state = now.before.tables[name]
+    assert state.stop is not None
+    assert state.stop.commit_ts is not None
+    skipped = now.skipped | ({(state.stable_id, state.stop.commit_ts)} if skip else set())
+    tables = {**now.before.tables, name: replace(state, stop=replace(state.stop, needs_override=False))}
+    return replace(now, before=replace(now.before, tables=tables), skipped=skipped)
+
+
+def test_tables_of_a_rename_skip_it_one_after_the_other() -> None:
+    for first, second in ((NAME, U), (U, NAME)):
+        now = after_window(override(after_window(window(RENAME), 30), first, skip=True), 40)
+        assert ids(now) == {"t": (KNOWN.stable_id, first != NAME), "u": ("u", first != U)}
+        assert ids(override(now, second, skip=True)) == {"t": (KNOWN.stable_id, False), "u": ("u", False)}
+
+
+@pytest.mark.parametrize("ddls", [(RENAME,), (ddl(12, UNFOLLOWED), RENAME)], ids=["at once", "blocked before it"])
+def test_a_table_stays_blocked_at_a_rename_to_the_name_of_one_that_has_continued(ddls: tuple[DdlEvent, ...]) -> None:
+    """Such a window ended with an error, as all later ones: it left two tables of one name."""
+    now = after_window(override(after_window(window(*ddls), 30), U, skip=True), 40)
+    for skip in (False, len(ddls) > 1):
+        resumed = override(now, NAME, skip=skip)
+        assert ids(resumed)["u"] == ("u", False)
+    assert ids(resumed)["t"] == (KNOWN.stable_id, True)
+    assert ids(override(after_window(resumed, 50), NAME, skip=True))["t"] == (KNOWN.stable_id, False)
+
+
+def test_a_table_of_a_rename_is_resumed_once_the_other_is_loaded() -> None:
+    now = after_window(window(RENAME), 30)
+    loaded = replace(OTHER, commit_ts=18, named_at=18, origin=Origin.EXPORT, stable_id="loaded")
+    tables = {**now.before.tables, U: replace(STATE, lake_name="f_d_u", stable_id="loaded", applied_tso=18)}
+    now = replace(now, before=replace(now.before, tables=tables), definitions={**now.definitions, "loaded": loaded})
+    expected = {"t": (KNOWN.stable_id, True), "u": ("loaded", False)}
+    assert ids(now) == ids(override(now, NAME, skip=False)) == expected
+    assert ids(override(after_window(now, 40), NAME, skip=True)) == {**expected, "t": (KNOWN.stable_id, False)}

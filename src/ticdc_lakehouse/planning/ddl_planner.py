@@ -12,18 +12,18 @@ from ticdc_lakehouse.planning.blocking import (
     block_unless_ignored,
     block_unless_skipped,
     ignores_unsupported_ddls,
-    is_ambiguous_at,
     is_skipped,
     leave_former_rows,
     skip,
     unsupported,
 )
+from ticdc_lakehouse.planning.names_without_database import block_ambiguous, is_any_ambiguous, possible_tables
 from ticdc_lakehouse.planning.naming import schema_part
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, exchange_step
 from ticdc_lakehouse.planning.recovery import end_table, last_recoverable, recoverable_of, unknown_table
 from ticdc_lakehouse.planning.segments import has_only_tombstones, merge_until
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.tables_of_rows import keeps_name
+from ticdc_lakehouse.planning.tables_of_rows import keeps_name, may_be_given
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.policy import OnDrop
@@ -272,7 +272,7 @@ def _rename(tables: WindowTables, ddl: DdlEvent, statement: RenameTables) -> Non
 def _rename_unqualified(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableName) -> None:
     """Renames the table of this name in any database. Blocks all of them if there are several. Those that rows show to
     keep the name are none of them."""
-    candidates = [name for name in _candidates(tables, ddl, old, new) if not keeps_name(tables, name, ddl)]
+    candidates = [name for name in possible_tables(tables, ddl, old, new) if not keeps_name(tables, name, ddl)]
     if not candidates:
         _rename_unknown(tables, ddl, old, new)
         return
@@ -280,8 +280,8 @@ def _rename_unqualified(tables: WindowTables, ddl: DdlEvent, old: TableName, new
         # Another table took it, when these were not known: their exports are from before it.
         tables.block_named(ddl, candidates, ambiguous(ddl, old))
         return
-    if len(candidates) > 1 or _is_any_ambiguous(tables, ddl, candidates):
-        _block_ambiguous(tables, ddl, old, candidates, new)
+    if len(candidates) > 1 or is_any_ambiguous(tables, ddl, candidates):
+        block_ambiguous(tables, ddl, old, candidates, new)
         return
     for builder in tables.affected(ddl, candidates) if candidates[0] != old else ():
         if builder.stop is not None or not tables.is_new(ddl):
@@ -296,14 +296,19 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
         _rename_unknown(tables, ddl, old, new)
         return
     merge_until(tables.inputs, builder, ddl.commit_ts)
+    if is_skipped(tables.inputs, ddl, builder):
+        skip(ddl, builder)
+        return
     if tables.leaves_feed(ddl, new):
         tables.builders.remove(builder)
         return
     existing = tables.affected_by(ddl, new)
-    if existing is not None and existing is not builder and tables.may_wait(ddl, existing):
+    other = None if existing is builder else existing
+    if other is not None and tables.may_wait(ddl, other):
         tables.waiting.append(ddl)
         return
-    if existing is not None and existing is not builder and not tables.replace_existing(ddl, existing):
+    stays = other is not None and not tables.replace_existing(ddl, other)
+    if stays or _was_not_followed(tables, ddl, builder, new):
         stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
         block_unless_skipped(tables.inputs, ddl, builder, stop)
         return
@@ -314,6 +319,18 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
     leave_former_rows(ddl, builder)
     tables.builders.rename(builder, tables.builders.spelled(new))
     builder.rename(ddl, lake_name)
+
+
+def _was_not_followed(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder, new: TableName) -> bool:
+    """True if an earlier window left a table its name at a RENAME to that of another one, which has continued without
+    the RENAME since, or from an export."""
+    own = builder.published_name
+    began = builder.state is not None and builder.state.stable_id  # else late rows, and the RENAME shows its table
+    if not began or own is None or own == new or tables.is_new(ddl):
+        return False
+    since = (each for each in tables.inputs.window.ddls if ddl.commit_ts <= each.commit_ts <= tables.inputs.before.tso)
+    named = tables.builders.all_named(new)
+    return any(o.published_name == new and o.includes(ddl) for o in named) and not may_be_given(own, since)
 
 
 def _rename_unknown(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableName) -> None:
@@ -371,37 +388,12 @@ def _blocks_ambiguous_exchange(tables: WindowTables, ddl: DdlEvent, statement: E
     """Blocks the tables that an EXCHANGE may mean if another database than the event's has one of them: no row would
     show which it means."""
     partitioned, plain = statement.partitioned, statement.plain
-    found = _candidates(tables, ddl, partitioned, plain) if statement.unqualified else []
+    found = possible_tables(tables, ddl, partitioned, plain) if statement.unqualified else []
     others = [name for name in found if name != partitioned]
-    if not others and not _is_any_ambiguous(tables, ddl, (partitioned, plain)):
+    if not others and not is_any_ambiguous(tables, ddl, (partitioned, plain)):
         return False
-    _block_ambiguous(tables, ddl, partitioned, found or [partitioned], plain)
+    block_ambiguous(tables, ddl, partitioned, found or [partitioned], plain)
     return True
-
-
-def _candidates(tables: WindowTables, ddl: DdlEvent, unqualified: TableName, other: TableName) -> list[TableName]:
-    """Returns the tables, of any database, that a DDL may mean by a name without one: those that do not include it yet,
-    except the ``other`` that it names."""
-    existing = tables.builders.named_in_any_database(unqualified.table)
-    names = dict.fromkeys(b.name for b in existing if b.dropped_at is None and not b.includes(ddl))
-    return [name for name in names if name != other]
-
-
-def _is_any_ambiguous(tables: WindowTables, ddl: DdlEvent, names: Sequence[TableName]) -> bool:
-    """True if one of the tables is blocked because an earlier DDL may mean another: its name since is uncertain."""
-    return any(is_ambiguous_at(builder, ddl) for builder in tables.affected(ddl, names))
-
-
-def _block_ambiguous(
-    tables: WindowTables, ddl: DdlEvent, unqualified: TableName, candidates: Sequence[TableName], other: TableName
-) -> None:
-    """Blocks the candidates and the other table that the DDL names. A candidate that is blocked before gets this
-    reason instead of its own: the next windows may not find the others any more."""
-    stop = ambiguous(ddl, unqualified)
-    tables.block_named(ddl, [*candidates, other], stop)
-    for builder in tables.affected(ddl, candidates):
-        if builder.stop is not None and builder.stop.kind is not StopKind.AMBIGUOUS_TABLE:
-            builder.stop = stop
 
 
 def _block_unread(tables: WindowTables, ddl: DdlEvent, statement: Unread) -> None:

@@ -151,7 +151,7 @@ class TablesOfRows:
         ]
         unqualified = (ddl for ddl in ddls if ddl.commit_ts == renamed_at and _may_rename(ddl, name))
         ddl = next(unqualified, None)
-        if ddl is None or _may_be_given(name, (each for each in ddls if each.commit_ts > renamed_at)):
+        if ddl is None or may_be_given(name, (each for each in ddls if each.commit_ts > renamed_at)):
             return False
         stop = of_wrong_table(ddl, name)
         for builder in self._tables.builders:
@@ -226,7 +226,7 @@ def keeps_name(tables: WindowTables, name: TableName, ddl: DdlEvent) -> bool:
     if first is None or recoverable_of(tables.recoverable, name):
         return False
     since = (d for d in tables.inputs.window.ddls if ddl.commit_ts <= d.commit_ts < first)
-    return not _may_be_given(name, since)
+    return not may_be_given(name, since)
 
 
 def _may_rename(ddl: DdlEvent, name: TableName) -> bool:
@@ -236,7 +236,7 @@ def _may_rename(ddl: DdlEvent, name: TableName) -> bool:
     return any(fold(each.table) == fold(name.table) for each in unqualified)
 
 
-def _may_be_given(name: TableName, ddls: Iterable[DdlEvent]) -> bool:
+def may_be_given(name: TableName, ddls: Iterable[DdlEvent]) -> bool:
     """True if one of the DDLs gives this name to a table, or may do so."""
     return any(may_give_name(statement, name) for ddl in ddls for statement in ddl.statements)
 
