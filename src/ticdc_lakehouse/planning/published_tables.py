@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from ticdc_lakehouse.planning.blocking import is_ambiguous, lacks_former_rows
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points
@@ -49,33 +50,71 @@ def _await_rows(builder: TablePlanBuilder, state: TableState) -> None:
 def _block_or_go_back(inputs: PlanningInput, builder: TablePlanBuilder, current: TableName, state: TableState) -> None:
     """Blocks a table that waits for an override, or one of late rows or DDLs, which goes back to before the first; a
     table that lacks a replayed DDL goes back to it."""
-    points = (*_late_points(inputs, builder, current), *_missed_points(inputs, builder, state))
-    below = (point for point in points if point.tso < state.applied_tso)  # the others are read
-    late = earliest(below)
+    late = [point for point in _points(inputs, builder, current, state) if point.tso < state.applied_tso]
     lacks_rows = lacks_former_rows(builder, state)
-    keeps_reason = late is None or state.dropped or lacks_rows or is_ambiguous(builder)
+    keeps_reason = not late or state.dropped or lacks_rows or is_ambiguous(builder)
     if state.stop is not None and keeps_reason and (state.stop.needs_override or lacks_rows):
         if inputs.eventual:
             builder.name = current  # the DDLs that led to it are not read again
         builder.named_until = inputs.before.tso if builder.definition is None or inputs.eventual else 0
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
-    elif late is not None and late.tso < builder.mergeable_since:
-        builder.block(_without_return(late.stop, builder.mergeable_since))
-    elif late is not None:
-        builder.complete_through, builder.applied_ddls = late.tso, AppliedDdls()
-        builder.block(late.stop)
+    elif late:
+        _block_late(builder, late, state.stop if state.needs_override else None)
     elif (missed := _missed_ddl(inputs, builder)) is not None:
         builder.complete_through, builder.applied_ddls = missed, AppliedDdls()
 
 
-def _without_return(stop: StopReason, mergeable_since: int) -> StopReason:
-    """Returns the reason for a table whose last DDL is after what it lacks: rows before that DDL cannot be merged
-    again, so a resumed table does not go back to them."""
-    if WayOut.RESUME not in stop.ways_out:
-        return stop
-    detail = f"{stop.detail}; a DDL changed the table at {mergeable_since}"
-    return replace(stop, detail=detail, ways_out=(WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT))
+def _block_late(builder: TablePlanBuilder, late: Sequence[BlockingPoint], earlier: StopReason | None) -> None:
+    """Blocks a table at the first of the points to which it can go back. Its reason names all of them, and no longer
+    promises that resume applies them if it cannot go back to some, or to what blocked it earlier."""
+    lasting = earlier if earlier is not None and _is_lasting(earlier) else None
+    since = max(builder.mergeable_since, *(_not_followed_at(point.stop) for point in late), _not_followed_at(lasting))
+    point = earliest(each for each in late if each.tso >= since)
+    if point is not None:
+        builder.complete_through, builder.applied_ddls = point.tso, AppliedDdls()
+    first = min(late, key=attrgetter("tso"))
+    stop = replace(first.stop, detail="; ".join(dict.fromkeys(each.stop.detail for each in late)))
+    loses = lasting is not None or any(each.tso < since or _is_lasting(each.stop) for each in late)
+    if loses and WayOut.RESUME in stop.ways_out:
+        stop = _without_return(stop, builder.mergeable_since if first.tso < builder.mergeable_since else 0, lasting)
+    builder.block(stop)
+
+
+def _without_return(stop: StopReason, changed_at: int, lasting: StopReason | None) -> StopReason:
+    """Returns the reason for a table of which rows or DDLs stay unapplied when it is resumed: those from before its
+    last DDL, since rows cannot be merged again there, or those of an earlier reason."""
+    details = [stop.detail]
+    if changed_at:
+        details.append(f"a DDL changed the table at {changed_at}")
+    if lasting is not None and lasting.cause not in stop.detail:
+        details.append(f"before: {lasting.cause}")
+    return replace(stop, detail="; ".join(details), ways_out=(WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT))
+
+
+def _is_lasting(stop: StopReason) -> bool:
+    """True if a table that was blocked for this reason lacks rows or DDLs which no resume applies."""
+    return WayOut.RESUME not in stop.ways_out and (
+        WayOut.RESUME_WITHOUT in stop.ways_out or stop.ways_out == (WayOut.LOAD_EXPORT,)
+    )
+
+
+def _not_followed_at(stop: StopReason | None) -> int:
+    """Returns the commit_ts of a late DDL that is not followed any more; 0 if the reason is another. A table that went
+    back to before it would follow it."""
+    is_ddl = stop is not None and stop.kind is StopKind.LATE_DDL and WayOut.RESUME not in stop.ways_out
+    return (stop.commit_ts or 0) if stop is not None and is_ddl else 0
+
+
+def _points(
+    inputs: PlanningInput, builder: TablePlanBuilder, current: TableName, state: TableState
+) -> Iterator[BlockingPoint]:
+    """Yields the points before what arrived late, and before what arrived while the table is blocked: rows that are
+    replayed in the same window as others are late, too, since the table does not merge them."""
+    late = [*_late_points(inputs, builder, current)]
+    yield from late
+    if state.needs_override or any(point.tso < state.applied_tso for point in late):
+        yield from _missed_points(inputs, builder, state)
 
 
 def _late_points(inputs: PlanningInput, builder: TablePlanBuilder, current: TableName) -> Iterator[BlockingPoint]:
@@ -98,20 +137,18 @@ def _are_of_former_table(builder: TablePlanBuilder, point: BlockingPoint) -> boo
 
 
 def _missed_points(inputs: PlanningInput, builder: TablePlanBuilder, state: TableState) -> Iterator[BlockingPoint]:
-    """Yields the points before events that arrived while the table waits for an override, and that no later window
-    reads: rows that were replayed from quarantine; in eventual mode late DDLs, and rows that cannot be merged (this
-    mode reads all others again)."""
-    if not state.needs_override:
-        return
+    """Yields the points before events that arrived while the table waits for an override, or in the window that blocks
+    it, and that no later window reads: rows that were replayed from quarantine; in eventual mode late DDLs, and rows
+    that cannot be merged (this mode reads all others again)."""
     is_eventual = inputs.eventual
     groups = [group for group in inputs.window.rows.get(builder.name, ()) if group.last > builder.named_at]
     missed = [g.first for g in groups if (g.first <= builder.mergeable_since if is_eventual else g.replayed)]
     if missed:
         came = "a late row came, and a later DDL changed the table" if is_eventual else "rows were replayed"
-        cause = "" if state.stop is None else state.stop.cause
+        while_blocked = f"while it was blocked ({state.stop.cause}), " if state.stop and state.needs_override else ""
         stop = StopReason(
             kind=StopKind.LATE_ROWS,
-            detail=f"while it was blocked ({cause}), {came}",
+            detail=f"{while_blocked}{came}",
             ways_out=(WayOut.RESUME_WITHOUT if is_eventual else WayOut.RESUME,),
             needs_override=True,
         )

@@ -210,8 +210,14 @@ class TablesOfRows:
             takes = builder.name == name and builder.named_at < last
             had_name = builder.definition is not None and builder.definition.stable_id in ids
             if (had_name or builder.awaited_rows_at(first)) and not takes:
-                builder.stop = _lacks_rows(builder.stop, str(name))
+                builder.stop = _lacks_rows(builder.stop, str(name), replayed=self._has_replayed_rows(builder))
         self._make_unknown(ids)
+
+    def _has_replayed_rows(self, builder: TablePlanBuilder) -> bool:
+        """True if rows under the table's name were replayed: once it is blocked, no window merges them."""
+        groups = self._inputs.window.rows.get(builder.name, ())
+        through = builder.complete_through
+        return any(each.replayed and each.first <= through and each.last > builder.named_at for each in groups)
 
     def _make_unknown(self, ids: Set[str]) -> None:
         """Takes the rows from the recoverable tables with these stable ids."""
@@ -241,14 +247,17 @@ def may_be_given(name: TableName, ddls: Iterable[DdlEvent]) -> bool:
     return any(may_give_name(statement, name) for ddl in ddls for statement in ddl.statements)
 
 
-def _lacks_rows(stop: StopReason | None, former_name: str) -> StopReason:
+def _lacks_rows(stop: StopReason | None, former_name: str, *, replayed: bool = False) -> StopReason:
     """Returns the reason of a table that lacks rows which no later window reads; its present one if only an export, or
-    the table's end, removes that."""
+    the table's end, removes that, or if rows are missing already."""
     if stop is not None and (
-        stop.kind in (StopKind.DROPPED, StopKind.LATE_ROWS) or (stop.of_ddl and not stop.can_skip)
+        stop.kind is StopKind.DROPPED
+        or (stop.kind is StopKind.LATE_ROWS and WayOut.RESUME not in stop.ways_out)
+        or (stop.of_ddl and not stop.can_skip)
     ):
         return stop
-    blocked = "" if stop is None else f" while it was blocked ({stop.cause})"
+    none_blocked = "; rows of its own were replayed" if replayed else ""
+    blocked = none_blocked if stop is None else f" while it was blocked ({stop.cause})"
     detail = f"rows arrived late under the name that it had before, {former_name}{blocked}"
     ways_out = (WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT)
     return StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=ways_out, needs_override=True)
