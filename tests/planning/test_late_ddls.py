@@ -32,6 +32,7 @@ from ticdc_lakehouse.planning.published_state import Definition, Origin, Publish
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, DdlEvent
 from ticdc_lakehouse.planning.window_plan import plan_tables
+from ticdc_lakehouse.schema.names import TableName
 
 ADD = ddl(5, "ALTER TABLE t ADD COLUMN w INT DEFAULT 7")
 NO_NAMES = Naming(feed="f", taken=TakenNames())
@@ -270,3 +271,32 @@ def test_partitions_and_indexes_show_if_a_table_has_a_late_ddls_effect(actions: 
     )
     late = ddl(5, f"ALTER TABLE t {actions}")
     assert points(late, before=published(known)) == ({} if included else {"t": 5})
+
+
+def overridden(now: PlanningInput, name: TableName = NAME) -> PlanningInput:
+    """The window, after `table resume`."""
+    state = now.before.tables[name]
+    assert state.stop is not None
+    resumed = replace(state, stop=replace(state.stop, needs_override=False))
+    return replace(now, before=replace(now.before, tables={**now.before.tables, name: resumed}))
+
+
+def arrives_late(late: DdlEvent, *others: DdlEvent) -> PlanningInput:
+    """The window (20, 30], after one in which a DDL arrived late."""
+    now = planning_input(known=KNOWN, state=STATE)
+    points = late_ddl_points(replace(now.before, definitions=now.definitions), [late], [late, *others])
+    now = after_window(replace(now, late_ddl_points=points), 30)
+    return replace(now, window=replace(now.window, ddls=(late, *others)), late_ddl_points={})
+
+
+@pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d"])
+def test_a_late_drop_is_followed_only_once_the_table_is_resumed(query: str) -> None:
+    """The next window followed it without the override."""
+    now = arrives_late(ddl(8, query))
+    assert (plan(now).through, needs_override(plan(now))) == (8, True)
+    assert needs_override(plan(after_window(now, 40)))
+    resumed = overridden(now)
+    assert plan_tables(resumed).tables == ()
+    assert [(each.dropped_at, each.stop) for each in plan_tables(resumed).recoverable] == [(8, None)]
+    ended = arrives_late(ddl(8, query), ddl(25, query))
+    assert plan_tables(ended).tables == (), "a new one ends a blocked table"

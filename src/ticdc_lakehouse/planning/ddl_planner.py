@@ -119,7 +119,10 @@ def _drop(tables: WindowTables, ddl: DdlEvent, statement: DropTables | DropDatab
             dropped = tables.affected(ddl, names)
         case DropDatabase(database=database):
             dropped = tables.of_database(ddl, database)
+    is_new = tables.is_new(ddl)
     for builder in dropped:
+        if builder.waits_for_override and not is_new:
+            continue  # a late DROP: the override lets the table go back to it
         merge_until(tables.inputs, builder, ddl.commit_ts)
         ended = end_table(builder, ddl)
         if tables.inputs.config.policy(*builder.name).on_drop is OnDrop.DROP:

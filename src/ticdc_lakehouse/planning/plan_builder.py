@@ -123,6 +123,11 @@ class TablePlanBuilder:
         """True if a published table with columns is blocked."""
         return self.definition is not None and self.stop is not None and self.published_name is not None
 
+    @property
+    def waits_for_override(self) -> bool:
+        """True if a published table stays blocked until an override."""
+        return self.published_name is not None and self.stop is not None and self.stop.needs_override
+
     def dropped_before(self, commit_ts: int) -> bool:
         """True if TiDB dropped the table before this commit_ts."""
         return self.dropped_at is not None and self.dropped_at < commit_ts
