@@ -29,7 +29,7 @@ from ticdc_lakehouse.planning.late_ddls import late_ddl_points, new_ddls
 from ticdc_lakehouse.planning.naming import NameInUse, Naming, TakenNames
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, DdlEvent
 from ticdc_lakehouse.planning.window_plan import plan_tables
 from ticdc_lakehouse.schema.names import TableName
@@ -300,3 +300,16 @@ def test_a_late_drop_is_followed_only_once_the_table_is_resumed(query: str) -> N
     assert [(each.dropped_at, each.stop) for each in plan_tables(resumed).recoverable] == [(8, None)]
     ended = arrives_late(ddl(8, query), ddl(25, query))
     assert plan_tables(ended).tables == (), "a new one ends a blocked table"
+
+
+@pytest.mark.parametrize("query", ["RECOVER TABLE t", "FLASHBACK TABLE t TO t"])
+def test_a_late_recover_does_not_promise_that_resume_restores_the_rows(query: str) -> None:
+    """They are not known any more in the window after: resumed then, the table disappeared."""
+    recover = ddl(8, query)
+    now = planning_input()
+    (point,) = late_ddl_points(now.before, [recover]).values()
+    assert (point.tso, point.stop.ways_out) == (8, (WayOut.LOAD_EXPORT,))
+    state = replace(STATE, stable_id="", version=-1, applied_tso=8, stop=replace(point.stop, needs_override=False))
+    resumed = plan(planning_input(state=state, ddls=(recover,)))
+    assert needs_override(resumed)
+    assert "the rows of the restored table are unknown" in str(block_reason(resumed))

@@ -232,8 +232,9 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
     if builder is None or builder.definition is None or tables.inputs.eventual:
         if builder is not None and builder in tables.builders:
             tables.builders.remove(builder)
-        stop = unsupported(ddl, "the rows of the restored table are unknown")
-        tables.block_named(ddl, (name,), stop)
+        restored = tables.begin_by_ddl(ddl, name, None)
+        if restored is not None:
+            restored.block(unsupported(ddl, "the rows of the restored table are unknown", can_skip=False))
         return
     _bring_back(tables, ddl, builder, name)
 

@@ -23,6 +23,7 @@ from ticdc_lakehouse.schema.statement import (
     DropPartitions,
     DropTables,
     RenameTables,
+    RestoreTable,
     Statement,
     TruncateTable,
     database_of,
@@ -35,6 +36,8 @@ _FOLLOWED = (AlterTable, TruncateTable, DropTables, DropDatabase)
 """Statements that can be followed later, in a table that has rows from after them: those rows are merged again. Others
 exchange rows or names with tables that have continued."""
 
+_APPLIES = (WayOut.RESUME, WayOut.LOAD_EXPORT)
+_CONTINUES_WITHOUT = (WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT)
 
 HadName = Callable[[TableName, int], Set[str]]
 """The stable ids of the tables that had a name at a commit_ts."""
@@ -97,10 +100,13 @@ def _points(
         if (is_known or _concerns(statement, name)) and _lacks(before, name, ddl, statement, is_known=is_known):
             definition = before.definition_of(name)
             can_return = isinstance(statement, _FOLLOWED) and (definition is None or definition.since <= ddl.commit_ts)
-            yield name, _point(before, ddl, ddl.commit_ts if can_return else NO_EARLIER_STATE)
+            returns = (ddl.commit_ts, _APPLIES) if can_return else (NO_EARLIER_STATE, _CONTINUES_WITHOUT)
+            yield name, _point(before, ddl, *returns)
     for name in _made(statement):
         if name not in before.tables and not any(_ends(later, ddl, name) for later in since):
-            yield name, _point(before, ddl, ddl.commit_ts)
+            # A restored table needs rows that are not known any more once a window has passed.
+            ways_out = (WayOut.LOAD_EXPORT,) if isinstance(statement, RestoreTable) else _APPLIES
+            yield name, _point(before, ddl, ddl.commit_ts, ways_out)
 
 
 def _concerns(statement: Statement, name: TableName) -> bool:
@@ -149,8 +155,7 @@ def _ends(later: DdlEvent, ddl: DdlEvent, name: TableName) -> bool:
     )
 
 
-def _point(before: Published, ddl: DdlEvent, tso: int) -> BlockingPoint:
-    no_earlier_state = (WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT)
+def _point(before: Published, ddl: DdlEvent, tso: int, ways_out: tuple[WayOut, ...]) -> BlockingPoint:
     detail = (
         f"the DDL at {with_time(ddl.commit_ts)} arrived only after the watermark covering it ({before.tso}) was "
         f"published: {' '.join(ddl.query.split())}"
@@ -158,7 +163,7 @@ def _point(before: Published, ddl: DdlEvent, tso: int) -> BlockingPoint:
     stop = StopReason(
         kind=StopKind.LATE_DDL,
         detail=detail,
-        ways_out=no_earlier_state if tso == NO_EARLIER_STATE else (WayOut.RESUME, WayOut.LOAD_EXPORT),
+        ways_out=ways_out,
         commit_ts=ddl.commit_ts,
         query=ddl.query,
         needs_override=True,
