@@ -394,3 +394,10 @@ def test_an_exchange_that_one_table_skips_blocks_the_other_one() -> None:
     assert block_reason(plan(now)) is None
     assert steps(plan(now)) == [("M", 17), ("M", 20)]
     assert "skips it" in (block_reason(plan(now, U)) or "")
+
+
+def test_a_table_skips_an_exchange_also_while_the_other_one_is_blocked_by_rows() -> None:
+    """It was blocked again, by a reason that no override removes, until those rows fit."""
+    now = replace(exchange(quarantined=quarantined(12)), skipped=frozenset({(PLAIN.stable_id, 17)}))
+    assert (block_reason(plan(now, U)), plan(now, U).through) == (None, 20)
+    assert (block_reason(plan(now)), plan(now).through) == ("in quarantine", 12)

@@ -15,6 +15,7 @@ from one_table import (
     V,
     block_reason,
     ddl,
+    late_point,
     needs_override,
     plan,
     planning_input,
@@ -28,7 +29,7 @@ from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
-from ticdc_lakehouse.planning.stop_reason import StopKind
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName
@@ -402,3 +403,12 @@ def test_a_table_that_is_renamed_with_its_first_message_in_quarantine_is_blocked
     (made,), _ = after_quarantine(ddl(15, "RENAME TABLE t TO u"))
     assert made.name == U
     assert "it was blocked before, and its columns are unknown" in (block_reason(made) or "")
+
+
+def test_late_rows_from_before_a_table_without_columns_had_its_name_do_not_block_it() -> None:
+    """They are of the table that had the name before: resumed from them, this one was taken for that one."""
+    awaits = StopReason(kind=StopKind.AWAITS_ROWS, commit_ts=7, named_at=8)
+    state = replace(STATE, stable_id="", version=-1, applied_tso=10, stop=awaits)
+    points = (replace(late_point(6), last=last) for last in (7, 8, 9))
+    made = [plan(replace(planning_input(state=state), late_points={NAME: point})) for point in points]
+    assert [needs_override(each) for each in made] == [False, False, True]

@@ -369,12 +369,12 @@ def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition)
     builders = tables.affected(ddl, names)
     for builder in builders:
         merge_until(tables.inputs, builder, ddl.commit_ts)
+    if any(is_skipped(tables.inputs, ddl, builder) for builder in builders):
+        tables.block_named(ddl, names, unsupported(ddl, "the other table skips it"))
+        return
     if any(builder.stop is not None and not builder.stop.needs_override for builder in builders):
         for builder in builders:
             builder.block(unsupported(ddl, "the other table is blocked", can_skip=False, needs_override=False))
-        return
-    if any(is_skipped(tables.inputs, ddl, builder) for builder in builders):
-        tables.block_named(ddl, names, unsupported(ddl, "the other table skips it"))
         return
     if any(builder.may_include(ddl) for builder in builders):
         tables.block_named(ddl, names, unsupported(ddl, _EXPORT_TOO_CLOSE))

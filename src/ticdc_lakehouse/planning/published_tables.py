@@ -131,9 +131,9 @@ def _are_of_former_table(builder: TablePlanBuilder, point: BlockingPoint) -> boo
     """True if every late row is from before the table was loaded or got its name. False if that is unknown, as for a
     table that is inferred from rows."""
     definition = builder.definition
-    if definition is None or (definition.origin is Origin.WIRE and definition.named_at < definition.commit_ts):
+    if definition is not None and definition.origin is Origin.WIRE and definition.named_at < definition.commit_ts:
         return False
-    return point.last is not None and point.last <= definition.named_at
+    return point.last is not None and point.last <= builder.named_at
 
 
 def _missed_points(inputs: PlanningInput, builder: TablePlanBuilder, state: TableState) -> Iterator[BlockingPoint]:
