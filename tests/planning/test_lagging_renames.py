@@ -11,8 +11,10 @@ from one_table import DDL_STOP, KNOWN, STATE, after_window, ddl, planning_input,
 from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.planning.stop_reason import WayOut
 from ticdc_lakehouse.planning.window import BatchRange, DdlEvent
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
+from ticdc_lakehouse.policy import OnUnsupportedDdl, Policy
 from ticdc_lakehouse.schema.names import TableName
 
 A, B, F = (TableName("d", name) for name in "abf")
@@ -138,3 +140,13 @@ def test_of_two_tables_that_a_rename_blocked_one_may_continue(eventual: bool) ->
     before = replace(now.before, tables={**now.before.tables, A: blocked})
     now = replace(now, before=before, batches=BatchRange(after=0, through=1) if eventual else None)
     assert {name: each.stop is None for name, each in planned(now).items()} == {A: False, B: True}
+
+
+def test_renames_in_an_unknown_order_are_not_offered_to_be_skipped() -> None:
+    """The next window reads them again, and blocks their tables again, also where the policy ignores such DDLs."""
+    ddls = renames(55, "a x 1", "x a 2", "a y 3", "b a 4")
+    for policy in (Policy(), Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE)):
+        now = reads_again(*ddls, shown=A)
+        now = replace(now, config=replace(now.config, policy=lambda _database, _table, policy=policy: policy))
+        stops = [made.stop for made in planned(now).values()]
+        assert [stop.ways_out for stop in stops if stop] == [(WayOut.LOAD_EXPORT, WayOut.RECREATE)] * 4

@@ -408,7 +408,8 @@ def _block_unread(tables: WindowTables, ddl: DdlEvent, statement: Unread) -> Non
         names = [builder.name for builder in tables.of_database(ddl, statement.database)]
     if statement.gives_names and ddl.commit_ts < tables.inputs.before.tso:
         tables.block_lagging(ddl, names, unsupported(ddl, statement.reason, can_skip=False))
-    tables.block_named(ddl, names, unsupported(ddl, statement.reason))
+    # The next window reads such RENAMEs again, and blocks the tables again: none can be skipped.
+    tables.block_named(ddl, names, unsupported(ddl, statement.reason, can_skip=not statement.gives_names))
 
 
 def _leaves_schema(builder: TablePlanBuilder, lake_name: str) -> bool:
