@@ -313,3 +313,12 @@ def test_a_late_recover_does_not_promise_that_resume_restores_the_rows(query: st
     resumed = plan(planning_input(state=state, ddls=(recover,)))
     assert needs_override(resumed)
     assert "the rows of the restored table are unknown" in str(block_reason(resumed))
+
+
+@pytest.mark.parametrize("again", ["CREATE TABLE t (id INT KEY)", "RENAME TABLE u TO t", "RECOVER TABLE t"])
+def test_a_late_drop_of_a_table_that_was_made_again_since_is_not_followed(again: str) -> None:
+    """Resumed, the table disappeared until its next row."""
+    drop = ddl(5, "DROP TABLE t")
+    assert points(drop, since=(drop, ddl(7, again))) == {"t": NO_EARLIER_STATE}
+    assert points(drop, since=(drop, ddl(4, again), ddl(12, again))) == {"t": 5}
+    assert points(ddl(5, "TRUNCATE TABLE t"), since=(ddl(7, again),)) == {"t": 5}

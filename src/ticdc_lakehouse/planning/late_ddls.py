@@ -99,7 +99,11 @@ def _points(
         is_known = state.stable_id in former
         if (is_known or _concerns(statement, name)) and _lacks(before, name, ddl, statement, is_known=is_known):
             definition = before.definition_of(name)
-            can_return = isinstance(statement, _FOLLOWED) and (definition is None or definition.since <= ddl.commit_ts)
+            can_return = (
+                isinstance(statement, _FOLLOWED)
+                and (definition is None or definition.since <= ddl.commit_ts)
+                and not _is_made_again(before, ddl, statement, name, since)
+            )
             returns = (ddl.commit_ts, _APPLIES) if can_return else (NO_EARLIER_STATE, _CONTINUES_WITHOUT)
             yield name, _point(before, ddl, *returns)
     for name in _made(statement):
@@ -144,6 +148,16 @@ def _changes_nothing(table: Table, statement: AlterTable) -> bool:
 def _made(statement: Statement) -> tuple[TableName, ...]:
     """Returns the names of the tables that a statement makes or restores."""
     return () if isinstance(statement, RenameTables) else given_names(statement)
+
+
+def _is_made_again(
+    before: Published, ddl: DdlEvent, statement: Statement, name: TableName, since: Sequence[DdlEvent]
+) -> bool:
+    """True if a late DROP is of a table whose name a later DDL, up to the watermark, gives again: followed, the DROP
+    would take away the table that has the name now."""
+    later = (each for each in since if ddl.commit_ts < each.commit_ts <= before.tso)
+    gives = (name in given_names(each) for other in later for each in other.statements)
+    return isinstance(statement, DropTables | DropDatabase) and any(gives)
 
 
 def _ends(later: DdlEvent, ddl: DdlEvent, name: TableName) -> bool:
