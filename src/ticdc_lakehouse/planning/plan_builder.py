@@ -123,6 +123,11 @@ class TablePlanBuilder:
         """True if a published table with columns is blocked."""
         return self.definition is not None and self.stop is not None and self.published_name is not None
 
+    def was_blocked_by(self, ddl: DdlEvent) -> bool:
+        """True if an earlier window blocked the table before this DDL, or before another one of its commit_ts."""
+        stop = None if self.state is None else self.state.stop
+        return stop is not None and stop.of_ddl and stop.commit_ts == ddl.commit_ts
+
     @property
     def waits_for_override(self) -> bool:
         """True if a published table stays blocked until an override."""

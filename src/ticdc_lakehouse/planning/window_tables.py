@@ -186,7 +186,7 @@ class WindowTables:
         """Lets a created, renamed or restored table replace the existing one of its name; False if it cannot. It
         replaces a blocked table, which TiDB must have dropped, a table whose columns are unknown, and a table of the
         schema_file without rows, whose definition the DDL supersedes. Any other existing table is blocked."""
-        if existing.is_published_blocked and not self.is_new(ddl):
+        if existing.is_published_blocked and (existing.was_blocked_by(ddl) or not self.is_new(ddl)):
             return False  # an earlier window did not let this DDL replace it: that may be what blocks it
         untouched = existing.definition is not None and existing.definition.origin is Origin.FILE and not existing.steps
         untouched = untouched and not remaining_groups(self.inputs, existing, ddl.commit_ts)
