@@ -185,6 +185,7 @@ def _land(
         first_batch=_first_batch(lake, source.feed, checkpoint, last_used),
         interrupted=interrupted,
         listed_before=None if continuous else started + (interrupted is not None),
+        limit=max_offsets_per_trigger,
     )
     RestoredCopyCheck(lake=lake, feed=source.feed, batches=append, last_used=last_used).run()
     messages = lake.spark.readStream.format("kafka").options(**options).load().drop("timestampType")

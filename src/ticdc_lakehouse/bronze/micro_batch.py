@@ -31,6 +31,8 @@ class MicroBatches:
     listed_before: int | None
     """The first batch of those whose end offsets Kafka was asked for at once, as this run began (``availableNow``);
     None if it is asked before each."""
+    limit: int | None = None
+    """At most so many offsets a batch; None for any number."""
 
     def append(self, messages: DataFrame, number: int) -> None:
         """Appends one micro-batch to both tables, each at most once however often it is called."""
@@ -57,16 +59,31 @@ class MicroBatches:
         rows = []
         for partition, end in sorted(ends.items()):
             count, first = read.get(partition, (0, end))
-            values = (batch, query, *partition, starts.get(partition, first), end, count, self._listing(number), now)
+            values = (
+                batch,
+                query,
+                *partition,
+                starts.get(partition, first),
+                end,
+                count,
+                self._listing(number, starts, ends),
+                now,
+            )
             rows.append(dict(zip(columns, values, strict=True)))
         return spark.sql(rows_sql(rows, ", ".join(f"{name}: {kind}" for name, kind in columns.items())))
 
-    def _listing(self, number: int) -> int:
+    def _listing(self, number: int, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> int:
         """Returns the first batch of those planned at once: batches before it were read when Kafka was asked for the
-        end offsets. For an interrupted batch it is not known."""
-        if number == self.interrupted:
+        end offsets. 0, which is none, for an interrupted batch, and for one that may end before those offsets."""
+        if number == self.interrupted or (self.limit is not None and _may_be_cut(starts, ends, self.limit)):
             return 0
         return self.first_batch + (number if self.listed_before is None else self.listed_before)
+
+
+def _may_be_cut(starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], limit: int) -> bool:
+    """True if Spark may have cut a batch at ``limit`` offsets: it shares them among the partitions in proportion to
+    what each has, rounded down, so that a batch which is cut lacks less than one offset for each partition."""
+    return ends.keys() != starts.keys() or sum(ends[each] - starts[each] for each in ends) + len(ends) > limit
 
 
 def _counted(spark: SparkSession, table: str, batch: int) -> dict[TopicPartition, tuple[int, int]]:
