@@ -125,11 +125,19 @@ def test_another_table_of_the_name_of_one_that_gold_never_had_needs_a_later_expo
     assert definition(exported, 25, Published(tso=30)).commit_ts == 25
 
 
-def test_an_export_from_before_a_repair_would_undo_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Silver lacks what the repair put in place: a change that the changefeed never sent."""
-    monkeypatch.setattr(load, "repairs", lambda *_: {T: 20})
+@pytest.mark.parametrize("is_published", [True, False])
+@pytest.mark.parametrize("repaired", [{"data": "former"}, {"data": None}, {}], ids=["by id", "by name", "by name, old"])
+def test_an_export_from_before_a_repair_would_undo_it(
+    repaired: dict[str, object], is_published: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Silver lacks what the repair put in place: a change that the changefeed never sent. So it does for a table that
+    the feed left out for a while, which has a new id."""
+    row = {"database": "D", "table": "T", "commit_ts": 20, **repaired}
+    used = NameInUse(feed="f", table=T, lake_name="f_d_t", stable_id="former")
+    monkeypatch.setattr(load, "repair_rows", lambda *_: [row])
+    monkeypatch.setattr(load, "taken_names", lambda *_: TakenNames(names=(used,)))
     monkeypatch.setattr(load, "retention_floor", lambda *_: RetentionFloor())
-    before = Published(tso=30, tables={T: replace(CURRENT, lake_name="f_d_t")})
+    before = Published(tso=30, tables={T: replace(CURRENT, lake_name="f_d_t")} if is_published else {})
     with pytest.raises(ConfigError, match=r"x: table d\.t was repaired from TiDB later, at 20.*: export it again"):
         exported_at(T, 12, None).definitions([T], before)
     exported_at(T, 20, None)._check_not_repaired(T, 20)

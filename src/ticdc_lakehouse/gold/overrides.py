@@ -5,6 +5,7 @@ An override is published as a window of its own, whose number orders it among ot
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -88,11 +89,24 @@ def _check_kept(lake: Reader, feed: str, name: TableName, state: TableState) -> 
 
 def repairs(lake: Reader, feed: str, before: Published) -> dict[TableName, int]:
     """Returns the published tables that were repaired from TiDB, each with the TSO of the last time."""
-    rows = [row for row in _published_overrides(lake, feed) if row["action"] == REPAIR]
+    rows = repair_rows(lake, feed)
     of_tables = {
         name: [row["commit_ts"] for row in rows if _is_of(row, name, state)] for name, state in before.tables.items()
     }
     return {name: max(found) for name, found in of_tables.items() if found}
+
+
+def repair_rows(lake: Reader, feed: str) -> list[Values]:
+    """Returns the rows of ``ops.overrides`` of published repairs."""
+    return [row for row in _published_overrides(lake, feed) if row["action"] == REPAIR]
+
+
+def last_repair(rows: Sequence[Values], name: TableName, stable_ids: Set[str]) -> int:
+    """Returns the TSO of the last of these repairs of a table with one of these stable ids, which need not be published
+    any more; 0 without one. A row without a stable id is of its name."""
+    named = [row for row in rows if row.get("data") is None and TableName(row["database"], row["table"]) == name]
+    own = [row for row in rows if row.get("data") in stable_ids]
+    return max((row["commit_ts"] for row in (*named, *own)), default=0)
 
 
 def _check_not_repaired(feed: str, name: TableName, state: TableState, repaired: int) -> None:

@@ -28,7 +28,7 @@ from ticdc_lakehouse.gold.ambiguous_keys import KEPT_APART, timestamps_in_key
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.naming import naming, taken_names
-from ticdc_lakehouse.gold.overrides import repairs
+from ticdc_lakehouse.gold.overrides import last_repair, repair_rows
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.state import published, published_ids
 from ticdc_lakehouse.gold.time_zones import check_time_zones
@@ -178,10 +178,12 @@ class ExportLoader:
         """Returns the exported tables' definitions. Raises ConfigError for an export at another TSO than gold needs,
         and one for all tables whose rows have no place in gold."""
         self._check_reached(before)
-        repaired = repairs(self.lake, self.config.feed, before)
-        all_problems(tables, lambda name: self._check_not_repaired(name, repaired.get(name, 0)))
-        taken = published_ids(self.lake, self.config.feed)
         names = naming(self.config, taken_names(self.lake, self.config))
+        repairs = repair_rows(self.lake, self.config.feed)
+        all_problems(
+            tables, lambda name: self._check_not_repaired(name, last_repair(repairs, name, names.ids_named(name)))
+        )
+        taken = published_ids(self.lake, self.config.feed)
         since = self._names_since(before)
         definitions = all_problems(tables, lambda name: self._definition(name, before, since, taken, names))
         current = {name: state.lake_name for name, state in before.tables.items()}
