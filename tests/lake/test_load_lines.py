@@ -169,6 +169,7 @@ def test_row_that_looks_like_the_header_is_read() -> None:
         ([csv_line(NAMES), b'1,x"y","",'], "a: "),
         ([csv_line(NAMES), b'1,"\xff",""'], 'a: column a"b: expected UTF-8'),
         ([csv_line(NAMES), b'1,"\0",""'], "a: a NUL byte: .*--escape-backslash=false"),
+        ([csv_line(NAMES), b'1,"x\ry",""'], "a: a CR within a line without an escape: .*--escape-backslash=false"),
         ([csv_line(NAMES), rb'1,"\q",""'], "a: a backslash that escapes nothing: .*--escape-backslash=false"),
         ([csv_line(NAMES), b'NULL,"",""'], "a: column id: found 'NULL' without quotes.*--csv-null-value"),
         ([csv_line(NAMES), b'1,NULL,""'], "a: column a\"b: found 'NULL' without quotes.*--csv-null-value"),
@@ -187,12 +188,30 @@ def test_a_line_that_these_files_cannot_have(split: list[bytes], message: str) -
         ([b"(1,'x',NULL)"], "a row that does not end"),
         ([b"(1,'x',_binary'1');"], "column raw: the value's quotes are not as dumpling sets them"),
         ([b"(1,'x',0x31);"], "column raw: found '0x31' without quotes"),
+        ([b"(1,'say \"x\"',NULL);"], "a double quote without an escape: .*--escape-backslash=false"),
         ([b"DELETE FROM t;"], "found DELETE FROM t"),
     ],
 )
 def test_a_statement_that_these_files_cannot_have(lines: list[bytes], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         whole(b"\n".join(lines) + b"\n", SQL, 99)
+
+
+def test_json_with_escapes_is_not_of_files_without_them() -> None:
+    """Its first quote shows it; within a text a backslash may be the text's own."""
+    (table,) = tables_from_sql("CREATE TABLE t (j JSON)", "shop")
+    reader = RowReader(
+        dialect=replace(SQL, backslash=False), table=ExportedTable(definition=table, columns=table.columns)
+    )
+
+    def of(value: bytes) -> list[Row]:
+        return rows([*reader.read_file(b"INSERT INTO `t` VALUES\n('" + value + b"'),\n(NULL);\n", "a.sql")])
+
+    own = b'{"a": "a \\"quoted\\" word"}'
+    assert of(own) == [(own.decode(),), (None,)]
+    for escaped in (b'{\\"a\\": 1}', b'[[\\"a\\"]]', b'\\"a\\"'):
+        with pytest.raises(ConfigError, match=r"column j: JSON with escaped quotes: .*without --esc"):
+            of(escaped)
 
 
 def test_header_in_files_without_one_is_refused() -> None:

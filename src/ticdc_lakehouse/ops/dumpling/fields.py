@@ -25,6 +25,7 @@ _NUMBERS = (Family.INTEGER, Family.FLOAT, Family.DOUBLE, Family.DECIMAL, Family.
 _TIMES = (Family.DATE, Family.DATETIME, Family.TIMESTAMP, Family.TIME)
 _TEXTS = (Family.TEXT, Family.ENUM, Family.SET)
 _NUMBER = r"^[-+.eE0-9]+$"
+_ESCAPED_JSON = r'^[\[{ ]*\\"'
 _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"-+.eE0123456789", np.uint8))
 """By byte: true if numbers have it."""
 _LETTERS = b"abcdefgh"
@@ -53,7 +54,19 @@ class RowLines:
         text = joined(lines)
         if self.dialect.backslash and b"\0" in text:
             raise ConfigError("a NUL byte: were these files written with --escape-backslash=false?")
-        return _Rows(self.dialect, self.columns, self._marked(text), len(lines)).batch()
+        marked = self._marked(text)
+        if self.dialect.backslash:
+            self._check_escaped(marked)
+        return _Rows(self.dialect, self.columns, marked, len(lines)).batch()
+
+    def _check_escaped(self, marked: bytes) -> None:
+        """Raises ConfigError for a character that is there as it is, though files with escapes have an escape of it: a
+        CR that ends no line, and in statements a double quote."""
+        found = "a double quote" if self.dialect.statements and b'"' in marked else None
+        if marked.count(b"\r") > marked.count(b"\r\n"):
+            found = "a CR within a line"
+        if found:
+            raise ConfigError(f"{found} without an escape: were these files written with --escape-backslash=false?")
 
     def _marked(self, text: bytes) -> bytes:
         for letter, written in zip(_LETTERS, self.dialect.escapes, strict=False):
@@ -137,7 +150,10 @@ class _Rows:
             null = is_null.to_numpy(zero_copy_only=False) & ~quoted
             values = pc.replace_with_mask(values, pa.array(null), pa.scalar(None, values.type))
             self._check_unquoted(column, values.filter(pa.array(~quoted)) if quoted.any() else values)
-        return _typed(self._unescaped(values), column, self.dialect)
+        unescaped = self._unescaped(values)
+        if column.type.family is Family.JSON and not self.dialect.backslash:
+            _check_json(column, unescaped)
+        return _typed(unescaped, column, self.dialect)
 
     def _inside(self, at: int, column: ColumnDefinition) -> tuple[_Positions, _Positions, _Flags]:
         """Returns where the values of a column begin and end within their quotes, and which have quotes."""
@@ -207,6 +223,14 @@ class _Rows:
         start, end = (int(each[row]) for each in self.bounds)
         shown = self.text[start : min(end, start + 200)].decode(errors="replace")
         return ConfigError(f"{message}, in {shown!r}")
+
+
+def _check_json(column: ColumnDefinition, values: pa.Array) -> None:
+    """Raises ConfigError for a JSON value that begins with an escaped quote, which no JSON does."""
+    if pc.any(pc.match_substring_regex(values, _ESCAPED_JSON)).as_py():
+        raise ConfigError(
+            f"column {column.name}: JSON with escaped quotes: was this export made without --escape-backslash=false?"
+        )
 
 
 def _refuse_quoted(column: ColumnDefinition, values: pa.Array) -> None:
