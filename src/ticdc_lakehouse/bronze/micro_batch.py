@@ -55,20 +55,12 @@ class MicroBatches:
             read = {each: (end - starts[each], starts[each]) for each, end in ends.items()}
         else:
             read = _counted(spark, self.messages_table, batch)
+        listing = self._listing(number, starts, ends)
         now, columns = datetime.now(UTC), dict(spark.table(self.offsets_table).dtypes)
         rows = []
         for partition, end in sorted(ends.items()):
             count, first = read.get(partition, (0, end))
-            values = (
-                batch,
-                query,
-                *partition,
-                starts.get(partition, first),
-                end,
-                count,
-                self._listing(number, starts, ends),
-                now,
-            )
+            values = (batch, query, *partition, starts.get(partition, first), end, count, listing, now)
             rows.append(dict(zip(columns, values, strict=True)))
         return spark.sql(rows_sql(rows, ", ".join(f"{name}: {kind}" for name, kind in columns.items())))
 

@@ -289,11 +289,11 @@ def _new_below(
     copies = ddls.where(F.col("commit_ts").isin([identity[0] for identity in below]))
     earlier = copies.where(~F.coalesce(replays, F.lit(False)) if seen_batch is None else F.col("batch") <= seen_batch)
     seen = [_identity(row) for row in earlier.select(*_DDL_IDENTITY).distinct().collect()]
-    known = [_read(each) for each in seen]
-    return {each for each in below.difference(seen) if _read(each) not in known}
+    known = [_understood(each) for each in seen]
+    return {each for each in below.difference(seen) if _understood(each) not in known}
 
 
-def _read(identity: _Identity) -> tuple[int, object]:
+def _understood(identity: _Identity) -> tuple[int, object]:
     """Returns a DDL as it is understood, with its commit_ts: another version of TiCDC may send it again in a text of
     its own. One that is not understood is known by its text."""
     commit_ts, database, table, query = identity
