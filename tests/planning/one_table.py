@@ -26,6 +26,11 @@ ROWS = RowGroup(name=NAME, columns=(ID, V), is_upsert=True, handle_only=False, k
 LATER = replace(ROWS, first=19, last=19)
 DATA = "f_d_t__data"
 
+OLD = replace(ROWS, first=5, last=5)
+"""Rows below the published watermark."""
+WIDER = replace(ROWS, columns=(*ROWS.columns, Column(name="w", type="int")))
+"""Rows with a further column."""
+
 
 def table(sql: str = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9))") -> Table:
     return tables_from_sql(sql)[0]
