@@ -74,7 +74,7 @@ def blocked_table(
     if stop.kind is StopKind.QUARANTINED:
         raise ConfigError(f"feed {feed}: table {name} needs no override; the next run continues after that: {stop}")
     _check_kept(lake, feed, name, state)
-    _check_not_repaired(feed, name, state, repairs(lake, feed, before).get(name, 0))
+    _check_not_repaired(feed, name, state, last_repair(repair_rows(lake, feed), name, {state.stable_id}))
     return name, state, stop
 
 
@@ -85,15 +85,6 @@ def _check_kept(lake: Reader, feed: str, name: TableName, state: TableState) -> 
             f"feed {feed}: table {name} is blocked at {with_time(state.applied_tso)}, and silver no longer has all "
             f"changes up to {with_time(gone)} (silver.retention_days): `ticdc-lake load` an export taken since"
         )
-
-
-def repairs(lake: Reader, feed: str, before: Published) -> dict[TableName, int]:
-    """Returns the published tables that were repaired from TiDB, each with the TSO of the last time."""
-    rows = repair_rows(lake, feed)
-    of_tables = {
-        name: [row["commit_ts"] for row in rows if _is_of(row, name, state)] for name, state in before.tables.items()
-    }
-    return {name: max(found) for name, found in of_tables.items() if found}
 
 
 def repair_rows(lake: Reader, feed: str) -> list[Values]:
