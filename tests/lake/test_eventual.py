@@ -125,6 +125,22 @@ def test_rows_that_are_replayed_from_quarantine_are_merged(spark: SparkSession, 
     assert feed.rows("t") == {2: ("b" * 2000,), 3: ("c",), 4: ("newest" * 200,)}
 
 
+@pytest.mark.long
+def test_ddl_that_is_replayed_from_quarantine_is_followed(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """It is in a batch that gold has read. Rows that have its column block the table until then."""
+    eventual = {"gold": {"mode": "eventual"}}
+    feed = Changefeed(spark, broker, tmp_path, described=eventual | {"max_message_bytes": 1000}, schema=SCHEMA)
+    add = f"ALTER TABLE `shop`.`t` ADD COLUMN `w` INT COMMENT '{'w' * 1000}'"
+    feed.send(0, T.insert(at(1), 1, "a"), ddl(at(2), add, "shop", "t", "ALTER"), W.insert(at(3), 2, "b", 8))
+    feed.send(0, OTHER.insert(at(4), 1, "newer"))
+    feed.go()
+    assert (feed.state.tables["shop", "t"].stop is None, feed.rows("t")) == (False, {1: ("a",)})
+    feed.described = eventual
+    assert feed.run.replay(["all"]).decoded == 1
+    feed.apply()
+    assert (feed.state.tables["shop", "t"].stop, feed.rows("t")) == (None, {1: ("a", None), 2: ("b", 8)})
+
+
 def test_eventual_mode_follows_a_ddl(feed: Changefeed) -> None:
     feed.send(0, ddl(at(20), "ALTER TABLE `shop`.`t` ADD COLUMN `w` INT DEFAULT 7", "shop", "t", "ALTER"))
     feed.send(0, W.insert(at(21), 6, "new", 8))

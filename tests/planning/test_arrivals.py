@@ -29,6 +29,7 @@ from one_table import (
     with_names,
 )
 
+from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition
@@ -123,6 +124,14 @@ def test_what_came_late_while_a_table_was_blocked_and_cannot_be_merged_is_report
     assert plan(waiting(DDL_STOP, replace(OLD, first=4, last=4), since=6, named_at=6)).stop == DDL_STOP
 
 
+def test_a_table_that_was_renamed_while_it_was_blocked_keeps_its_name_when_more_comes_late() -> None:
+    now = waiting(DDL_STOP, replace(OLD, first=3, last=3), since=4)
+    state = replace(now.before.tables[NAME], lake_name="f_d_u")
+    now = replace(now, before=replace(now.before, tables={U: state}))
+    now = with_names(now, NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA))
+    assert [(each.name, each.stop is not None) for each in plan_tables(now).tables] == [(U, True)]
+
+
 @pytest.mark.parametrize(("since", "through"), [(0, 6), (7, 8)])
 def test_a_ddl_that_came_late_while_a_table_was_blocked_is_reported(since: int, through: int) -> None:
     made = plan(waiting(DDL_STOP, ddls=(coming_late(6, "ALTER TABLE t DROP COLUMN v"),), since=since))
@@ -156,6 +165,18 @@ def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> N
     assert (block_reason(made), steps(made)) == (None, [("M", 8), ("A", 8), ("M", 20)])
     again = plan(arriving(WIDER, ddls=(replace(add, out_of_order=False),)))
     assert "lacks: w" in (block_reason(again) or "")
+
+
+def test_a_ddl_from_before_one_that_is_followed_merges_no_row_from_before_that_again() -> None:
+    """Those rows lack what the later DDL added."""
+    known = definition(9, "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9), c INT NOT NULL DEFAULT 5)")
+    add = coming_late(6, "ALTER TABLE t ADD w INT")
+    wider = replace(ROWS, columns=(*ROWS.columns, Column(name="c", type="int"), Column(name="w", type="int")))
+    made = plan(arriving(wider, known=known, ddls=(add,)))
+    assert (made.stop, steps(made)) == (None, [("A", 6), ("M", 20)])
+    assert [(each.after, each.mergeable_since) for each in made.steps if isinstance(each, MergeRows)] == [(9, 9)]
+    made = plan(arriving(replace(wider, first=8, last=8), known=known, ddls=(add,)))
+    assert str(block_reason(made)).startswith("a late row cannot be merged: a later DDL changed the table; ways out: ")
 
 
 @pytest.mark.parametrize("action", ["TRUNCATE PARTITION p0", "RENAME COLUMN id TO v, RENAME COLUMN v TO id"])

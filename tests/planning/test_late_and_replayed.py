@@ -33,7 +33,7 @@ from one_table import (
 
 from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import PlanningInput
-from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
@@ -53,6 +53,15 @@ def test_late_rows_block_their_table_before_them() -> None:
 def test_late_rows_of_a_table_that_gold_never_had_block_it_too() -> None:
     made = plan(late(planning_input(ROWS), 5))
     assert (made.through, block_reason(made), needs_override(made), made.steps) == (5, "came late", True, ())
+
+
+def test_late_rows_of_a_table_that_began_with_a_message_in_quarantine_block_it() -> None:
+    """No other table is known to have had its name."""
+    stop = quarantined(8).stop
+    state = TableState(lake_name="", stable_id="", version=-1, applied_tso=8, stop=stop)
+    point = replace(late_point(6), last=7)
+    made = plan(replace(planning_input(ROWS, state=state), late_points={NAME: point}))
+    assert (made.through, block_reason(made), needs_override(made), made.steps) == (6, "came late", True, ())
 
 
 def test_rows_that_came_before_a_ddl_cannot_be_read_again() -> None:

@@ -6,10 +6,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from one_table import DATA, KNOWN, NAME, ROWS, STATE, U, ddl, definition, late_point, plan, planning_input, with_names
+from one_table import (
+    DATA,
+    KNOWN,
+    NAME,
+    ROWS,
+    STATE,
+    U,
+    after_window,
+    ddl,
+    definition,
+    late_point,
+    plan,
+    planning_input,
+    steps,
+    with_names,
+)
 
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points
 from ticdc_lakehouse.planning.naming import NameInUse
+from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, RowGroup
@@ -63,6 +79,63 @@ def test_a_table_does_not_go_back_to_before_a_late_rename_that_is_not_followed()
     assert (through, ways_out) == (10, WITHOUT)
     assert detail.startswith("came late; before: the DDL at 8")
     assert outcome(blocked(point.stop, late_at=9))[0] == 9
+
+
+def test_a_late_rename_that_is_not_followed_is_not_forgotten_when_later_rows_come_late() -> None:
+    """The later reasons are of rows, and quote the one before."""
+    rename = ddl(8, "RENAME TABLE t TO w")
+    now = with_names(planning_input(known=KNOWN, state=STATE))
+    now = replace(now, late_ddl_points=late_ddl_points(now.before, [rename]))
+    for tso, late_at in ((30, 5), (40, 4)):
+        now = replace(after_window(now, tso), late_ddl_points={}, late_points={NAME: late(late_at)})
+        made = plan(now)
+        assert (made.through, made.stop and (made.stop.kind, made.stop.ways_out)) == (10, (StopKind.LATE_ROWS, WITHOUT))
+    now = resumed(after_window(now, 50))
+    made = plan(replace(now, late_points={}, window=replace(now.window, ddls=(rename,))))
+    assert (made.name, made.stop) == (NAME, None)
+
+
+def test_a_table_goes_back_to_its_last_ddl_without_following_that_again() -> None:
+    """A row can come a commit_ts after the CREATE TABLE of its table."""
+    create = ddl(8, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
+    now = planning_input(known=replace(definition(8), named_at=8), state=STATE)
+    now = with_names(replace(now, late_points={NAME: late(8)}))
+    assert outcome(plan(now)) == (8, "came late", (WayOut.RESUME,))
+    now = replace(resumed(after_window(now, 30)), late_points={})
+    missed = replace(ROWS, first=9, last=9)
+    made = plan(replace(now, window=replace(now.window, ddls=(create,), rows={NAME: (missed,)})))
+    assert (made.stop, steps(made)) == (None, [("M", 30)])
+
+
+def resumed(now: PlanningInput) -> PlanningInput:
+    """The same window, with an override of what blocks the table."""
+    state = now.before.tables[NAME]
+    assert state.stop is not None
+    state = replace(state, stop=replace(state.stop, needs_override=False))
+    return replace(now, before=replace(now.before, tables={NAME: state}))
+
+
+def test_a_reason_does_not_grow_with_each_window_that_has_late_rows() -> None:
+    """The changefeed was started again behind a gap, and the table cannot go back to before its last DDL."""
+    now, details = with_names(planning_input(known=definition(9), state=STATE)), list[str]()
+    for number in range(8):
+        point = late(5)
+        now = replace(now, late_points={NAME: replace(point, stop=replace(point.stop, detail=f"came late: {number}"))})
+        details.append(outcome(plan(now))[1])
+        now = after_window(now, now.tso + 10)
+    assert (
+        details[2] == "came late: 2; a DDL changed the table at 9; before: came late: 0; a DDL changed the table at 9"
+    )
+    assert {len(each) for each in details[2:]} == {len(details[1])}
+
+
+def test_a_reason_does_not_grow_with_each_replay() -> None:
+    now, details = with_names(planning_input(known=KNOWN, state=replace(STATE, stop=LOST))), list[str]()
+    for first in range(9, 2, -1):
+        now = replace(now, window=replace(now.window, rows={NAME: (replayed(first),)}))
+        details.append(outcome(plan(now))[1])
+        now = after_window(now, now.tso + 10)
+    assert set(details) == {"while it was blocked (rows are lost), rows were replayed"}
 
 
 def test_rows_that_are_replayed_together_with_late_ones_are_merged_by_resume() -> None:

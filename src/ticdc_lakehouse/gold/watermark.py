@@ -280,7 +280,8 @@ def _without_retired(
     raised = {partition: max(tso, confirmed) if partition[0] in empty else tso for partition, tso in highest.items()}
     left = {partition: tso for partition, tso in raised.items() if partition[0] not in retired}
     # The rows before a DROP that the others have not passed are shown: they are waited for.
-    passed = {topic for topic, end in retired.items() if end <= min(left.values())}
+    lowest = min(left.values())
+    passed = {topic for topic, end in retired.items() if end <= lowest}
     return {partition: tso for partition, tso in raised.items() if partition[0] not in passed}
 
 

@@ -280,14 +280,16 @@ def _identity(row: Row) -> _Identity:
 def _new_below(
     ddls: DataFrame, ddl_rows: Sequence[Row], tso: int, replays: SparkColumn, seen_batch: int | None
 ) -> Set[_Identity]:
-    """Returns the DDLs below ``tso`` of which gold has seen no copy: in eventual mode none up to the bronze batch
-    ``seen_batch``, else none except replays since the published state."""
+    """Returns the DDLs below ``tso`` of which gold has seen no copy: none except replays since the published state, and
+    in eventual mode what is in batches after the bronze batch ``seen_batch``."""
     with_copies = (row for row in ddl_rows if seen_batch is not None or row["newest_replay"] is not None)
     below = {_identity(row) for row in with_copies if row["commit_ts"] < tso}
     if not below:
         return below
     copies = ddls.where(F.col("commit_ts").isin([identity[0] for identity in below]))
-    earlier = copies.where(~F.coalesce(replays, F.lit(False)) if seen_batch is None else F.col("batch") <= seen_batch)
+    earlier = copies.where(~F.coalesce(replays, F.lit(False)))  # a replay is in the batch of its message
+    if seen_batch is not None:
+        earlier = earlier.where(F.col("batch") <= seen_batch)
     seen = [_identity(row) for row in earlier.select(*_DDL_IDENTITY).distinct().collect()]
     known = [_understood(each) for each in seen]
     return {each for each in below.difference(seen) if _understood(each) not in known}

@@ -161,7 +161,15 @@ class TablePlanBuilder:
             return False
         if self.has_recorded(ddl) or (ddl.commit_ts < self.named_until and not ddl.out_of_order and not ddl.replayed):
             return True
+        if self._went_back_to(ddl):
+            return True
         return ddl.commit_ts < (self.named_at if ddl.out_of_order else self.planned_through)
+
+    def _went_back_to(self, ddl: DdlEvent) -> bool:
+        """True if the table went back to where this DDL, which its definition has, is the last one."""
+        is_last = self.definition is not None and self.definition.since == ddl.commit_ts
+        is_known = ddl.out_of_order or ddl.replayed or self.applied_ddls.at(ddl.commit_ts)
+        return is_last and not is_known
 
     @property
     def is_lost(self) -> bool:
@@ -200,7 +208,7 @@ class TablePlanBuilder:
         """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
         rows that have this definition."""
         takes_late_rows = batches is not None and not self.steps
-        after = max(self.named_at, self.mergeable_since) if takes_late_rows else self.planned_through
+        after = max(self.named_at if takes_late_rows else self.planned_through, self.mergeable_since)
         if through > self.planned_through or groups:
             rows = MergeRows(
                 table=table,
@@ -242,7 +250,8 @@ class TablePlanBuilder:
         if statement.of_indexes and changed.table != self.definition.table:
             self.define(replace(self.definition, table=changed.table))
         elif changed.effects or changed.table != self.definition.table:
-            self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, origin=Origin.DDL))
+            since = max(ddl.commit_ts, self.definition.since)  # the DDL may be late, and a later one followed
+            self.define(replace(self.definition, table=changed.table, commit_ts=since, origin=Origin.DDL))
 
     def rename(self, ddl: DdlEvent, lake_name: str) -> None:
         """Renames the definition to the builder's new name, from the DDL on. A blocked table keeps the name of its

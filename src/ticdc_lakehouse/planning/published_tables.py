@@ -53,9 +53,10 @@ def _block_or_go_back(inputs: PlanningInput, builder: TablePlanBuilder, current:
     late = [point for point in _points(inputs, builder, current, state) if point.tso < state.applied_tso]
     lacks_rows = lacks_former_rows(builder, state)
     keeps_reason = not late or state.dropped or lacks_rows or is_ambiguous(builder)
-    if state.stop is not None and keeps_reason and (state.stop.needs_override or lacks_rows):
-        if inputs.eventual:
-            builder.name = current  # the DDLs that led to it are not read again
+    stays = state.stop is not None and keeps_reason and (state.stop.needs_override or lacks_rows)
+    if inputs.eventual and (stays or late):
+        builder.name = current  # the DDLs that led to it are not read again
+    if state.stop is not None and stays:
         builder.named_until = inputs.before.tso if builder.definition is None or inputs.eventual else 0
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
@@ -69,16 +70,22 @@ def _block_late(builder: TablePlanBuilder, late: Sequence[BlockingPoint], earlie
     """Blocks a table at the first of the points to which it can go back. Its reason names all of them, and no longer
     promises that resume applies them if it cannot go back to some, or to what blocked it earlier."""
     lasting = earlier if earlier is not None and _is_lasting(earlier) else None
-    since = max(builder.mergeable_since, *(_not_followed_at(point.stop) for point in late), _not_followed_at(lasting))
+    unfollowed = max(0 if lasting is None else lasting.unfollowed, *(point.stop.unfollowed for point in late))
+    since = max(builder.mergeable_since, unfollowed + 1)
     point = earliest(each for each in late if each.tso >= since)
     if point is not None:
         builder.complete_through, builder.applied_ddls = point.tso, AppliedDdls()
     first = min(late, key=attrgetter("tso"))
-    stop = replace(first.stop, detail="; ".join(dict.fromkeys(each.stop.detail for each in late)))
+    causes = (each.stop.first_cause for each in late)
+    stop = replace(
+        first.stop,
+        detail="; ".join(dict.fromkeys(each.stop.detail for each in late)),
+        first_cause=next(filter(None, causes), ""),
+    )
     loses = lasting is not None or any(each.tso < since or _is_lasting(each.stop) for each in late)
     if loses and WayOut.RESUME in stop.ways_out:
         stop = _without_return(stop, builder.mergeable_since if first.tso < builder.mergeable_since else 0, lasting)
-    builder.block(stop)
+    builder.block(replace(stop, commit_ts=unfollowed) if unfollowed else stop)
 
 
 def _without_return(stop: StopReason, changed_at: int, lasting: StopReason | None) -> StopReason:
@@ -87,9 +94,11 @@ def _without_return(stop: StopReason, changed_at: int, lasting: StopReason | Non
     details = [stop.detail]
     if changed_at:
         details.append(f"a DDL changed the table at {changed_at}")
-    if lasting is not None and lasting.cause not in stop.detail:
-        details.append(f"before: {lasting.cause}")
-    return replace(stop, detail="; ".join(details), ways_out=(WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT))
+    first_cause = stop.first_cause if lasting is None else lasting.quotable
+    if first_cause not in stop.detail:
+        details.append(f"before: {first_cause}")
+    ways_out = (WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT)
+    return replace(stop, detail="; ".join(details), first_cause=first_cause, ways_out=ways_out)
 
 
 def _is_lasting(stop: StopReason) -> bool:
@@ -97,13 +106,6 @@ def _is_lasting(stop: StopReason) -> bool:
     return WayOut.RESUME not in stop.ways_out and (
         WayOut.RESUME_WITHOUT in stop.ways_out or stop.ways_out == (WayOut.LOAD_EXPORT,)
     )
-
-
-def _not_followed_at(stop: StopReason | None) -> int:
-    """Returns the commit_ts of a late DDL that is not followed any more; 0 if the reason is another. A table that went
-    back to before it would follow it."""
-    is_ddl = stop is not None and stop.kind is StopKind.LATE_DDL and WayOut.RESUME not in stop.ways_out
-    return (stop.commit_ts or 0) if stop is not None and is_ddl else 0
 
 
 def _points(
@@ -129,8 +131,10 @@ def _late_points(inputs: PlanningInput, builder: TablePlanBuilder, current: Tabl
 
 def _are_of_former_table(builder: TablePlanBuilder, point: BlockingPoint) -> bool:
     """True if every late row is from before the table was loaded or got its name. False if that is unknown, as for a
-    table that is inferred from rows."""
-    definition = builder.definition
+    table that is inferred from rows, or that began with a message in quarantine."""
+    definition, stop = builder.definition, None if builder.state is None else builder.state.stop
+    if definition is None and stop is not None and stop.kind is StopKind.QUARANTINED:
+        return False
     if definition is not None and definition.origin is Origin.WIRE and definition.named_at < definition.commit_ts:
         return False
     return point.last is not None and point.last <= builder.named_at
@@ -145,10 +149,11 @@ def _missed_points(inputs: PlanningInput, builder: TablePlanBuilder, state: Tabl
     missed = [g.first for g in groups if (g.first <= builder.mergeable_since if is_eventual else g.replayed)]
     if missed:
         came = "a late row came, and a later DDL changed the table" if is_eventual else "rows were replayed"
-        while_blocked = f"while it was blocked ({state.stop.cause}), " if state.stop and state.needs_override else ""
+        first_cause = state.stop.quotable if state.stop and state.needs_override else ""
         stop = StopReason(
             kind=StopKind.LATE_ROWS,
-            detail=f"{while_blocked}{came}",
+            detail=f"while it was blocked ({first_cause}), {came}" if first_cause else came,
+            first_cause=first_cause,
             ways_out=(WayOut.RESUME_WITHOUT if is_eventual else WayOut.RESUME,),
             needs_override=True,
         )

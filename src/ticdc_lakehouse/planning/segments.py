@@ -192,6 +192,6 @@ def _unmergeable_late_rows(
         refused = refusal(table, group, inputs.config, defined=builder.defined)
         cause = None if refused is None else refused.cause
         if group.first <= changed:
-            cause = "a later DDL changed the table"
-        if _is_late(inputs, builder, group) and cause is not None:
+            yield unmergeable_late_row("a later DDL changed the table")
+        elif _is_late(inputs, builder, group) and cause is not None:
             yield unmergeable_late_row(cause)

@@ -87,18 +87,33 @@ class StopReason:
     ways_out: tuple[WayOut, ...] = ()
     """What unblocks the table, the best first. An unsupported DDL that creates the table cannot be skipped."""
     commit_ts: int | None = None
-    """commit_ts of the unsupported DDL or of the DROP. Rows that a table awaits come after it."""
+    """commit_ts of the unsupported DDL or of the DROP, or of the last late DDL. Rows that a table awaits come after
+    it."""
     query: str | None = None
     """Text of the unsupported DDL."""
     needs_override: bool = False
     """True if the table stays blocked until an override; False if the next run tries again."""
     named_at: int | None = None
     """commit_ts of the RENAME since which a table that awaits its rows has its name; None: since the DDL."""
+    first_cause: str = ""
+    """What blocked the table first, if ``detail`` quotes it."""
 
     @property
     def of_ddl(self) -> bool:
         """True if a DDL that gold cannot follow blocks the table, or one that was not sent."""
         return self.kind in (StopKind.UNSUPPORTED_DDL, StopKind.AMBIGUOUS_TABLE, StopKind.RESTORED)
+
+    @property
+    def unfollowed(self) -> int:
+        """commit_ts of the last late DDL that no resume follows; 0 if there is none."""
+        is_late = self.kind in (StopKind.LATE_DDL, StopKind.LATE_ROWS)
+        return (self.commit_ts or 0) if is_late and WayOut.RESUME not in self.ways_out else 0
+
+    @property
+    def quotable(self) -> str:
+        """What another reason quotes of this one: the first cause, since each that quotes the one before would be
+        longer."""
+        return self.first_cause or self.cause
 
     def to_json(self) -> str:
         """Returns all fields as one JSON object."""

@@ -257,7 +257,13 @@ def _lacks_rows(stop: StopReason | None, former_name: str, *, replayed: bool = F
     ):
         return stop
     none_blocked = "; rows of its own were replayed" if replayed else ""
-    blocked = none_blocked if stop is None else f" while it was blocked ({stop.cause})"
-    detail = f"rows arrived late under the name that it had before, {former_name}{blocked}"
-    ways_out = (WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT)
-    return StopReason(kind=StopKind.LATE_ROWS, detail=detail, ways_out=ways_out, needs_override=True)
+    first_cause = "" if stop is None else stop.quotable
+    blocked = none_blocked if stop is None else f" while it was blocked ({first_cause})"
+    return StopReason(
+        kind=StopKind.LATE_ROWS,
+        detail=f"rows arrived late under the name that it had before, {former_name}{blocked}",
+        first_cause=first_cause,
+        commit_ts=None if stop is None else stop.unfollowed or None,
+        ways_out=(WayOut.LOAD_EXPORT, WayOut.RESUME_WITHOUT),
+        needs_override=True,
+    )
