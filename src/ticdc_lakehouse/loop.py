@@ -208,8 +208,9 @@ def rounds(
         for feed in feeds:
             if feed.not_before > time.monotonic():
                 continue
-            yield (done := feed.attempt(every_seconds))
-            if isinstance(done, Round) and (maintained := feed.maintain_if_due()) is not None:
+            yield feed.attempt(every_seconds)
+            # Also after a failure: analysts read the tables still, and maintenance keeps them readable.
+            if (maintained := feed.maintain_if_due()) is not None:
                 yield maintained
         if number != count:
             next_try = min((feed.not_before for feed in feeds), default=0.0)

@@ -1,5 +1,5 @@
 """What a streaming query's checkpoint says about its batches: Spark plans each in ``offsets/<number>`` before it runs,
-and commits it in ``commits/<number>`` afterwards.
+and commits it in ``commits/<number>`` afterwards. What reads these files raises ConfigError if one is damaged.
 
 Beside Spark's files in that folder are these of our own, which go with it when it is deleted:
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ticdc_codec.errors import ConfigError
 
@@ -28,7 +29,7 @@ _ENDED_AT: dict[str, tuple[str | None, int | None]] = {}
 def query_id(checkpoint: str) -> str | None:
     """Returns the query's id, None before its first start."""
     path = Path(checkpoint) / "metadata"
-    return str(json.loads(path.read_text(encoding="utf-8"))["id"]) if path.exists() else None
+    return str(_last_line(checkpoint, path)["id"]) if path.exists() else None
 
 
 def planned(checkpoint: str) -> int | None:
@@ -51,7 +52,7 @@ def interrupted(checkpoint: str) -> int | None:
 
 def planned_offsets(checkpoint: str, number: int) -> dict[tuple[str, int], int]:
     """Returns by topic and partition the end offset of a batch that reads Kafka."""
-    return _offsets_in(Path(checkpoint) / "offsets" / str(number))
+    return _offsets_in(checkpoint, Path(checkpoint) / "offsets" / str(number))
 
 
 def planned_topics(checkpoint: str) -> set[str]:
@@ -64,12 +65,23 @@ def first_offsets(checkpoint: str) -> dict[tuple[str, int], int]:
     """Returns by topic and partition the offset at which a stream that reads Kafka began; empty if its checkpoint does
     not show it."""
     file = Path(checkpoint) / "sources" / "0" / "0"
-    return _offsets_in(file) if file.exists() else {}
+    return _offsets_in(checkpoint, file) if file.exists() else {}
 
 
-def _offsets_in(file: Path) -> dict[tuple[str, int], int]:
-    by_topic = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
+def _offsets_in(checkpoint: str, file: Path) -> dict[tuple[str, int], int]:
+    by_topic = _last_line(checkpoint, file)
     return {(topic, int(partition)): end for topic, ends in by_topic.items() for partition, end in ends.items()}
+
+
+def _last_line(checkpoint: str, file: Path) -> Any:
+    """Returns the JSON in the last line of one of Spark's files. Raises ConfigError if the file is damaged."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
+    except (IndexError, ValueError) as error:
+        raise ConfigError(
+            f"{file} is empty or cut off, as after a loss of power. Delete the folder {checkpoint}: bronze continues "
+            "where its tables end; silver decodes anew what bronze keeps, and gold applies no change twice"
+        ) from error
 
 
 def messages_read(checkpoint: str) -> int:

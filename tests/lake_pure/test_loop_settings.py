@@ -22,7 +22,7 @@ class FailingRun:
     """A run of a feed whose brokers are gone."""
 
     feed = SimpleNamespace(name="crm")
-    lake = SimpleNamespace(on_databricks=True)
+    lake = SimpleNamespace(on_databricks=True, exists=lambda *_: False)
 
     def bronze(self) -> None:
         raise ConfigError("brokers do not answer")
@@ -109,6 +109,13 @@ def test_maintenance_that_fails_is_tried_again_an_hour_later_unless_it_is_due_be
     monkeypatch.setattr(loop, "last_maintained", unreadable)
     asked = _Feed(run=FailingRun(), maintain_every=every)  # type: ignore[arg-type]
     assert isinstance(asked.maintain_if_due(), FailedMaintenance), "the loop continues"
+
+
+def test_a_feed_whose_rounds_fail_is_maintained_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tables are read still, and Databricks reads no version that rested for too long."""
+    monkeypatch.setattr(loop, "last_maintained", lambda *_: datetime.now(UTC) - timedelta(days=1))
+    events = [*loop.rounds([FailingRun()], 0, 1, maintain_every=timedelta(hours=1))]  # type: ignore[list-item]
+    assert [type(each) for each in events] == [FailedRound, FailedMaintenance]
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,15 @@ def test_a_batch_that_was_planned_and_not_committed_is_interrupted(tmp_path: Pat
     assert stream_checkpoint.messages_read(checkpoint) == 12
 
 
+@pytest.mark.parametrize("text", ["", "v1\n{", "v1\n"])
+def test_a_file_that_a_loss_of_power_left_damaged_is_named(tmp_path: Path, text: str) -> None:
+    plan(tmp_path, 8, 5)
+    for file, read in (("offsets/8", stream_checkpoint.planned_topics), ("metadata", stream_checkpoint.query_id)):
+        (tmp_path / file).write_text(text, encoding="utf-8")
+        with pytest.raises(ConfigError, match=rf"{file} is empty or cut off.*\. Delete the folder {tmp_path}: bronze"):
+            read(str(tmp_path))
+
+
 def test_a_checkpoint_that_lacks_batches_of_the_tables_is_an_older_copy(tmp_path: Path) -> None:
     asked: list[tuple[str, int]] = []
 

@@ -226,7 +226,7 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str, last_used: Callable[[in
     Found once a query, and kept beside its checkpoint.
     """
     query, noted = stream_checkpoint.query_id(checkpoint), stream_checkpoint.read_beside(checkpoint, _FIRST_BATCH)
-    if query is not None and noted is not None:
+    if query is not None and noted:  # a machine that lost its power may leave an empty file
         return int(noted)
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
     row = offsets.agg(F.min(F.when(F.col("query") == F.lit(query), F.col("batch"))), F.max("batch") + 1).first()

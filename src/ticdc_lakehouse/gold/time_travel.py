@@ -38,7 +38,8 @@ class AsOf:
     """Tables that were blocked at this watermark: ``database.table`` to the TSO up to which their rows are correct."""
 
     names: Mapping[str, str]
-    """``database.table`` to the name of its gold view, with ``_`` after the part of a schema (``gold.schema``)."""
+    """``database.table`` to the name of its gold view, with ``_`` after the part of a schema (``gold.schema``), or
+    ``__`` where two would be equal."""
 
     @property
     def behind_text(self) -> str:
@@ -91,9 +92,24 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
         tso=now.tso,
         time=time_of(now.tso),
         tables=tables,
-        names={name: s.lake_name.replace(".", "_") for name, s in readable.items()},
+        names=view_names({name: s.lake_name for name, s in readable.items()}),
         behind={name: s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
+
+
+def view_names(lake_names: Mapping[str, str]) -> dict[str, str]:
+    """Returns by table the name of its view, given its name in the lake: with ``_`` after the part of a schema, or
+    ``__`` where two would be equal.
+
+    >>> view_names({"a.b": "a.b", "a.b_c": "a.b_c", "a_b.c": "a_b.c"})
+    {'a.b': 'a_b', 'a.b_c': 'a__b_c', 'a_b.c': 'a_b__c'}
+    """
+    plain = {table: name.replace(".", "_") for table, name in lake_names.items()}
+    times = Counter(plain.values())
+    return {
+        table: plain[table] if times[plain[table]] == 1 else name.replace(".", "__")
+        for table, name in lake_names.items()
+    }
 
 
 def _state_and_names(lake: Lake, feed: str, tso: int | None) -> tuple[Published, Mapping[str, str]]:
