@@ -301,6 +301,21 @@ def test_a_timestamp_whose_text_is_read_as_another_one_is_refused(encoding: str)
     assert "of its own in Europe/Berlin" in first.detail
 
 
+@pytest.mark.parametrize("time_zone", ["UTC", "Europe/Berlin"])
+@pytest.mark.parametrize("encoding", ["json", "avro"])
+def test_a_text_that_is_no_timestamp_is_refused_also_in_the_feeds_own_zone(encoding: str, time_zone: str) -> None:
+    value = with_data(t={"location": "UTC", "value": "2024-10-27 00:30:59"})
+    if encoding == "avro":
+        (value,) = (each.value or b"" for each in encode(decode(value, time_zone="UTC"), sink_options("simple", AVRO)))
+    for wrong in (b"2024-10-27 00:30:5x", b"2024-10-27T00:30:59", b"0000-00-00 00:00:0x"):
+        changed = value.replace(b"2024-10-27 00:30:59", wrong)
+        assert changed != value
+        (found,) = decode(changed, time_zone=time_zone, encoding_format=encoding)
+        assert isinstance(found, Failure)
+        assert (found.reason, found.table) == ("bad_value", "t")
+        assert found.detail.removeprefix("column t: ") == f"expected a TIMESTAMP, found {wrong.decode()!r}"
+
+
 PLACE = "file:///claim-check"
 
 

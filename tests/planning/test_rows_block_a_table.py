@@ -234,6 +234,11 @@ STOPS = {
         14,
         "lacks: w",
     ),
+    "a column that the schema_file spells otherwise": (
+        planning_input(replace(ROWS, columns=(ID, replace(V, name="V"))), known=KNOWN, state=STATE),
+        14,
+        "rows spell column V so, the definition v: a schema_file has SHOW CREATE TABLE's names",
+    ),
     "a column of the definition is missing": (
         planning_input(replace(ROWS, columns=(ID,)), known=KNOWN, state=STATE),
         14,

@@ -19,7 +19,7 @@ from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.number import Bools, Int64s
 from ticdc_codec.number_text import count_text, numbers_of_names_or_digits, shortest_texts
 from ticdc_codec.simple.avro_cursors import Cursors
-from ticdc_codec.simple.message import in_zone
+from ticdc_codec.simple.message import TIMESTAMP_PATTERN, in_zone
 
 
 class Tag(IntEnum):
@@ -116,11 +116,14 @@ class Values:
     def _refuse(self, bad: Bools, chosen: Int64s, wanted: str, found: Any) -> None:
         """Refuses the messages of the ``bad`` ones of the ``chosen`` entries; ``found`` has an item of each of
         those."""
+        self._refuse_for(bad, chosen, lambda item: f"expected {wanted}, found {found[item]}")
+
+    def _refuse_for(self, bad: Bools, chosen: Int64s, cause: Callable[[int], str]) -> None:
+        """Refuses the messages of the ``bad`` ones of the ``chosen`` entries, each for its cause."""
         owner = self._owner[chosen]
 
         def detail(item: int) -> str:
-            name = self._columns[self._column[chosen[item]]].name
-            return f"column {name}: expected {wanted}, found {found[item]}"
+            return f"column {self._columns[self._column[chosen[item]]].name}: {cause(item)}"
 
         at = np.maximum(self._first[chosen], self._cursors.begin[owner])
         self._cursors.refuse(owner, bad, "bad_value", detail, at)
@@ -203,7 +206,8 @@ class Values:
         """Returns texts of the zone that each entry names, as texts of the feed's zone."""
         texts = self._plain_texts(chosen, self._first[chosen], self._second[chosen])
         locations = self._plain_texts(chosen, self._location[chosen], self._location_size[chosen])
-        if pc.all(pc.equal(locations, self._zone.key)).as_py():
+        are_own = pc.equal(locations, self._zone.key)
+        if pc.all(pc.and_(are_own, pc.match_substring_regex(texts, rf"\A{TIMESTAMP_PATTERN}\z"))).as_py():
             return escaped(texts)
         changes = [partial(in_zone, location=location, zone=self._zone) for location in locations.to_pylist()]
         return self._each(chosen, texts.to_pylist(), changes)
@@ -219,8 +223,8 @@ class Values:
             except DecodeError as error:
                 converted.append("")
                 bad[item] = True
-                faults[item] = error.detail.removeprefix("expected ")
-        self._refuse(bad, chosen, "another value", faults)
+                faults[item] = error.detail
+        self._refuse_for(bad, chosen, faults.__getitem__)
         return escaped(pa.array(converted, pa.string()))
 
 

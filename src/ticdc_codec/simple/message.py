@@ -173,16 +173,21 @@ def _database_of(message: Envelope) -> str | None:
 
 
 _ZERO = "0000-00-00 00:00:00"
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
+TIMESTAMP_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
+"""The texts of a TIMESTAMP, also for Arrow's regular expressions."""
+_TIMESTAMP = re.compile(TIMESTAMP_PATTERN)
 
 
 def in_zone(text: str, location: str, zone: ZoneInfo) -> str:
     """Returns the text of a time in zone ``location``, converted to ``zone``; the zero timestamp is no instant and
     stays.
 
-    Raises DecodeError for a zone that is not known (``Local``), and, when clocks are set back, for a text that is two
-    instants there, or that would be read as the other one in ``zone``: such a feed has to name TiCDC's zone.
+    Raises DecodeError for a text that is no TIMESTAMP, for a zone that is not known (``Local``), and, when clocks are
+    set back, for a text that is two instants there, or that would be read as the other one in ``zone``: such a feed has
+    to name TiCDC's zone.
     """
+    if not _TIMESTAMP.fullmatch(text):
+        raise _no_timestamp(text)
     if location == zone.key or text.startswith(_ZERO):
         return text
     utc = instant(text, location)
@@ -201,11 +206,15 @@ def instant(text: str, location: str) -> datetime:
         local = datetime.max
     # In datetime's first and last year another zone's time may be out of its range; TIMESTAMP has 1970 to 2038.
     if not _TIMESTAMP.fullmatch(text) or not datetime.min.year < local.year < datetime.max.year:
-        raise DecodeError("bad_value", f"expected a TIMESTAMP, found {text[:40]!r}")
+        raise _no_timestamp(text)
     first, second = (local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     if first != second:
         raise DecodeError("bad_value", f"expected a TIMESTAMP that is one instant in {location}, found {text!r}")
     return first
+
+
+def _no_timestamp(text: str) -> DecodeError:
+    return DecodeError("bad_value", f"expected a TIMESTAMP, found {text[:40]!r}")
 
 
 def utc_text(text: str, location: str) -> str:
