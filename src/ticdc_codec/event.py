@@ -215,7 +215,13 @@ def key_order(names: Iterable[str]) -> list[str]:
     No other order is always the same: messages list columns in the table's order (Canal-JSON's pkNames too), which
     MODIFY COLUMN … FIRST changes, or sorted (Open Protocol of tiflow, wire.md 1.2.3); an index may have another one.
     """
-    return sorted(names, key=lambda name: [letter.lower()[0] for letter in name])
+    return sorted(names, key=without_case)
+
+
+@lru_cache(maxsize=100_000)
+def without_case(name: str) -> str:
+    """Returns a name in small letters, each of one capital: of names that differ in case TiDB has one."""
+    return "".join(letter.lower()[0] for letter in name)
 
 
 def key_positions(columns: Sequence[Column]) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op, RowChange
 from ticdc_codec.json_text import Unreadable, unreadable
 from ticdc_codec.local_time import is_own
-from ticdc_codec.simple.schema import Schemas, TableSchema, layout_of, with_defaults
+from ticdc_codec.simple.schema import Schemas, TableSchema, layout_of, name_of, with_defaults
 
 VERSION = 1
 WATERMARK = "WATERMARK"
@@ -150,17 +150,13 @@ def _add_ddl(message: Envelope, schemas: Schemas, out: Events) -> None:
     before, after = (layout_of(s) if s and s.table else None for s in (message.pre_table_schema, message.table_schema))
     # Rows from before the DDL may come after it: they need the schema before it too (wire.md 1.3.3, 1.3.5). Of two with
     # one name and version the one after it holds.
-    if before is not None and not (after and _is_one_name(before, after)):
+    if before is not None and not (after and name_of(before) == name_of(after)):
         schemas.learn(before)
     if after is None or message.table_schema is None:
         layout = Layout(_database_of(message), None, (), None)
     else:
         layout = with_defaults(schemas.learn(after), message.table_schema)
     out.ddl(commit_ts, None, layout, message.sql, message.type)
-
-
-def _is_one_name(one: Layout, other: Layout) -> bool:
-    return (one.database, one.table, one.version) == (other.database, other.table, other.version)
 
 
 def _database_of(message: Envelope) -> str | None:

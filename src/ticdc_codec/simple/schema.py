@@ -18,7 +18,7 @@ import msgspec
 
 from ticdc_codec.batch import SchemaName, checked_tso
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout, NamedBy, columns_text
+from ticdc_codec.event import Column, Layout, NamedBy, columns_text, without_case
 from ticdc_codec.mysql_type import Family, family_of, is_known, quoted_element
 
 _HIDDEN = "_V$_"
@@ -188,13 +188,19 @@ class LayoutReplacedError(Exception):
         """The new one."""
 
 
-def _name_of(layout: Layout) -> SchemaName:
-    """Returns what rows name the layout of a schema by; it has all three."""
-    return layout.database or "", layout.table or "", layout.version or 0
+def name_of(layout: Layout) -> SchemaName:
+    """Returns what rows name the layout of a schema by, without case; it has all three."""
+    return _without_case((layout.database or "", layout.table or "", layout.version or 0))
+
+
+def _without_case(name: SchemaName) -> SchemaName:
+    database, table, version = name
+    return without_case(database), without_case(table), version
 
 
 class Schemas:
-    """Layouts by database, table and schema version. RENAME TABLE leaves the version as it is (wire.md 1.3.1)."""
+    """Layouts by database, table and schema version. RENAME TABLE leaves the version as it is (wire.md 1.3.1), and the
+    spelling of names may change meanwhile (8.14): case does not count, and rows keep their own."""
 
     MOST = 10_000
 
@@ -212,48 +218,57 @@ class Schemas:
 
         Raises LayoutReplacedError if another one is stored or known: ``replace`` it once the rows before are decoded.
         """
-        name = _name_of(layout)
-        before = self._stored(name)
+        before = self._stored(layout.database or "", layout.table or "", layout.version or 0)
         if before is None:
-            return self._store(name, layout)
+            return self._store(layout)
         if before.text != layout.text:
             raise LayoutReplacedError(layout)
         return before
 
     def replace(self, layout: Layout) -> None:
         """Stores a layout in place of another one of the same name and version."""
-        self._store(_name_of(layout), layout)
+        self._store(layout)
 
-    def _store(self, name: SchemaName, layout: Layout) -> Layout:
+    def _store(self, layout: Layout) -> Layout:
         if len(self._learned) >= self.MOST:
             del self._learned[next(iter(self._learned))]
-        self._learned[name] = layout
-        self._missing.discard(name)
+        self._learned[name_of(layout)] = layout
+        self._missing.discard((layout.database or "", layout.table or "", layout.version or 0))
         return layout
 
-    def _stored(self, name: SchemaName) -> Layout | None:
-        layout = self._learned.get(name)
+    def _stored(self, database: str, table: str, version: int) -> Layout | None:
+        """Returns the layout of a name, in this spelling."""
+        name = database, table, version
+        layout = self._learned.get(_without_case(name))
         if layout is not None:
-            return layout
+            is_same = (layout.database, layout.table) == (database, table)
+            return layout if is_same else _respelled(layout, database, table)
         columns = None if name in self._missing else self._known.get(name)
         if columns is None:
             self._missing.add(name)
             return None
-        database, table, version = name
         columns = tuple(replace(column, default=None) for column in columns)  # a DDL event's have some
-        return self._store(name, Layout(database, table, columns, columns_text(columns), version))
+        return self._store(Layout(database, table, columns, columns_text(columns), version))
 
     def is_newest(self, layout: Layout) -> bool:
         """True if a layout that ``find`` returned is still that of its name."""
-        return self._learned.get(_name_of(layout)) is layout
+        newest = self._learned.get(name_of(layout))
+        return newest is not None and newest.text == layout.text
 
     def find(self, database: str, table: str, version: int) -> Layout:
-        """Returns the layout that a row names. Raises DecodeError ``schema_missing`` if its schema has not arrived."""
-        layout = self._stored((database, table, version))
+        """Returns the layout that a row names, with the row's spelling of the names. Raises DecodeError
+        ``schema_missing`` if its schema has not arrived."""
+        layout = self._stored(database, table, version)
         if layout is None:
             detail = f"expected a schema of version {version} of {database}.{table} before its rows, found none"
             raise DecodeError("schema_missing", detail, database=database, table=table)
         return layout
+
+
+@lru_cache(maxsize=4096)
+def _respelled(layout: Layout, database: str, table: str) -> Layout:
+    """Returns the layout under another spelling of its names; one object for equal arguments."""
+    return Layout(database, table, layout.columns, layout.text, layout.version)
 
 
 @lru_cache(maxsize=4096)

@@ -113,11 +113,10 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
     defined = {name: column.type for name, column in definitions.items()}
     sent = {c.name: c for c in group.columns if group.is_upsert or c.key or fold(c.name) in key}
     unknown = sorted(sent.keys() - defined.keys())
-    if spelled := next(((name, other) for name in unknown for other in defined if fold(name) == fold(other)), None):
-        sent_as, defined_as = spelled
-        return (
-            f"rows spell column {sent_as} so, the definition {defined_as}: a schema_file has SHOW CREATE TABLE's names"
-        )
+    spelled = {fold(name): name for name in defined}
+    if (name := next((name for name in unknown if fold(name) in spelled), None)) is not None:
+        defined_as = spelled[fold(name)]
+        return f"rows spell column {name} so, the definition {defined_as}: a schema_file has SHOW CREATE TABLE's names"
     if unknown:
         return f"rows have columns that the table's definition lacks: {', '.join(unknown)}"
     missing = sorted((defined.keys() if group.has_all_columns else set(table.key)) - sent.keys())
