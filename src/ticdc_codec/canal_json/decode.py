@@ -151,6 +151,7 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         location = None if envelope.tidb is None else envelope.tidb.claim_check_location
         if location is not None:
             value, envelope = self._stored(envelope, location)
+        _check_row(envelope)
         table = self._tables.reader(envelope)
         head = self.prefixes_of([value])[0]
         return SingleRow(
@@ -200,6 +201,16 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         if not 0 <= message.es <= milliseconds(MAX_TSO):
             raise DecodeError("out_of_range", f"expected milliseconds of a TSO in es, found {message.es}")
         return None, message.es
+
+
+def _check_row(envelope: Envelope) -> None:
+    """Raises DecodeError if a row has what only other messages have (wire.md 1.4.1, 1.4.3)."""
+    if not envelope.table:
+        raise DecodeError("wrong_type", f"expected the table of an {envelope.type}, found an empty name")
+    if envelope.sql:
+        raise envelope.fault("wrong_type", f"expected no sql in an {envelope.type}, found {envelope.sql[:80]!r}")
+    if envelope.tidb is not None and envelope.tidb.watermark_ts is not None:
+        raise envelope.fault("unknown_member", f"watermarkTs in _tidb of an {envelope.type}")
 
 
 def _watermark(value: bytes, envelope: Envelope) -> int:

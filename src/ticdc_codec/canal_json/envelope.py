@@ -19,11 +19,10 @@ from ticdc_codec.json_text import Unreadable, names_of, unreadable
 _NULL = b"null"
 
 
-class Extension(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """``_tidb``."""
+class RowExtension(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """``_tidb`` of a row."""
 
     commit_ts: int | None = msgspec.field(default=None, name="commitTs")
-    watermark_ts: int | None = msgspec.field(default=None, name="watermarkTs")
     only_handle_key: bool = msgspec.field(default=False, name="onlyHandleKey")
     claim_check_location: str | None = msgspec.field(default=None, name="claimCheckLocation")
     row_key: str | None = msgspec.field(default=None, name="rowkey")
@@ -31,6 +30,12 @@ class Extension(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, 
     table_id: int | None = msgspec.field(default=None, name="tableId")
     """With ``partitionId``: only from tiflow's master for a while (wire.md 1.4.3)."""
     partition_id: int | None = msgspec.field(default=None, name="partitionId")
+
+
+class Extension(RowExtension, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """``_tidb``."""
+
+    watermark_ts: int | None = msgspec.field(default=None, name="watermarkTs")
 
 
 class Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):

@@ -23,7 +23,7 @@ import orjson
 from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.bounded_cache import cached, make_room
-from ticdc_codec.canal_json.envelope import Envelope, Extension
+from ticdc_codec.canal_json.envelope import Envelope, RowExtension
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.json_images import (
@@ -56,12 +56,12 @@ class RowMembers(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
 
     es: int
     ts: int
-    sql: str
+    sql: Literal[""]
     sql_type: Raw
     mysql_type: Any
     old: tuple[Image] | None
     data: tuple[Image]
-    tidb: Extension | None = None
+    tidb: RowExtension | None = None
 
 
 class CanalTableReader:
