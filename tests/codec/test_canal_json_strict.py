@@ -205,6 +205,18 @@ def test_a_float_in_the_key_has_one_text() -> None:
     assert together == [row(value) for value in values]
 
 
+def test_a_float_of_a_table_without_primary_key_has_one_text() -> None:
+    """It may be in the handle key, a unique one, which rows do not name."""
+    of_float = message()["mysqlType"] | {"f": "float"}
+    values = [
+        written(mysqlType=of_float, data=[message()["data"][0] | {"f": text}], pkNames=keys, type="INSERT", old=None)
+        for text in ("0.10000000149011612", "0.1")
+        for keys in (None, [], ["id"])
+    ]
+    texts = [(each.after or {})["f"] for each in decode(*values) if isinstance(each, RowChange)]
+    assert texts == ["0.1", "0.1", "0.10000000149011612", "0.1", "0.1", "0.1"]
+
+
 @pytest.mark.parametrize("value", [DDL, WATERMARK])
 def test_a_name_twice_is_refused_outside_of_rows(value: bytes) -> None:
     assert failure(value.replace(b'"ts":', b'"ts":1,"ts":')).reason == "duplicate_name"

@@ -75,7 +75,8 @@ class CanalTableReader:
         image_types = ImageTypes([*types])
         self.read = image_types.reader(_row_type(image_types, [*types.values()]), ("mysqlType", "old", "data"))
         """Reads a row without its head. Raises DecodeError or one of ``Unreadable`` if it has other columns."""
-        conversions = [_conversion_in(name in keys, kind) for name, kind in types.items()]
+        # Without pkNames each column may be in the handle key (docs/protocols/canal_json.md).
+        conversions = [_conversion_in(name in keys or not keys, kind) for name, kind in types.items()]
         self.images = TextImages(image_types, conversions, key_positions(columns))
         self._names_check = _NamesCheck(types)
         self.sql_types: set[bytes] = set()
@@ -241,8 +242,8 @@ def conversion(type_text: str) -> Conversion | None:
 
 
 def _conversion_in(key: bool, type_text: str) -> Conversion | None:
-    """Returns the ``conversion`` of a column, in the handle key or not. A FLOAT in a key has its one shortest text: of
-    tiflow up to 6.5.1 it has the digits of a float64, and would be another key after an upgrade."""
+    """Returns the ``conversion`` of a column that may be in the handle key or not. A FLOAT in a key has its one
+    shortest text: of tiflow up to 6.5.1 it has the digits of a float64, and would be another key after an upgrade."""
     if key and parse_type(type_text).family is Family.FLOAT:
         return are_shortest_singles, shortest_single
     return conversion(type_text)

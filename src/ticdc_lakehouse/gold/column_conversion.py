@@ -16,7 +16,7 @@ from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.unwritten_rows import is_known
 from ticdc_lakehouse.sql.key_text import check_digits, unknown_digits
 from ticdc_lakehouse.sql.text import literal, quoted
-from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time, zeros
+from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time, names_sql, zeros
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     TypedColumn,
@@ -169,6 +169,8 @@ def _converted_sql(before: ColumnDefinition, after: ColumnDefinition, text: str)
         return with_digits_sql(text, after.type.digits)
     if kinds[1] is Family.TEXT:
         check_digits(before)
+    if kinds[1] is Family.TEXT and before.type.elements and before.by != "name":
+        text = names_sql(before.type, text)  # a number without a name: TiDB has one, which is not known
     if not has_session_time(before.type, after.type):
         return converted_sql(before.type, after.type, text)
     had, has = as_wall_clock(before.type), as_wall_clock(after.type)

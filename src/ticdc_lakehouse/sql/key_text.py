@@ -9,7 +9,7 @@ from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal
-from ticdc_lakehouse.sql.typed_columns import by_name, stored_text_sql, typed_column
+from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, stored_text_sql, typed_column
 
 _BACKSLASH = "\\\\"
 """One backslash of a value, in JSON. Meanwhile it is a character that no JSON text has."""
@@ -35,7 +35,7 @@ def stored_key_sql(table: Table, time_zone: str) -> str:
 
 def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
     """SQL of a stored value's text in the feed's keys: ENUM and SET are stored by name, and most protocols send
-    numbers.
+    numbers. A number without a name is stored as it came, as an irregular value.
 
     Raises ApplyError for a column whose texts are not known.
     """
@@ -44,6 +44,11 @@ def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
     elements = [literal(name) for name in column.type.elements]
     if not elements or column.by == "name":
         return text
+    return f"coalesce({IRREGULAR}[{literal(column.name)}], {_number_sql(column, elements, text)})"
+
+
+def _number_sql(column: ColumnDefinition, elements: Sequence[str], text: str) -> str:
+    """SQL of the number of an ENUM's or SET's names; ``elements`` are literals of the type's."""
     if column.type.family is Family.ENUM:  # 0 for none of the names: the empty text, unless a name is empty
         return f"CAST(array_position(array({', '.join(elements)}), {text}) AS STRING)"
     chosen = f"split({text}, ',')"

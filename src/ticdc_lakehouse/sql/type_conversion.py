@@ -304,12 +304,12 @@ def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
     kept = tuple(name for name in after.elements if name in before.elements)
     if after.family is Family.SET and kept != tuple(name for name in before.elements if name in kept):
         return _text_to_set(before, after, text)
-    return text if len(kept) == len(before.elements) else _of_names(after, text)
+    return text if len(kept) == len(before.elements) else names_sql(after, text)
 
 
-def _of_names(after: MysqlType, text: str) -> str:
-    """Keeps the names that the type still has. Where its collation ignores case, TiDB changes the spelling of
-    others."""
+def names_sql(after: MysqlType, text: str) -> str:
+    """Returns SQL that keeps the names that an ENUM or SET has, and is NULL for others. Where its collation ignores
+    case, TiDB changes the spelling of others."""
     if after.family is Family.ENUM:  # the name of its number 0 is empty
         return f"CASE WHEN {text} = '' OR {text} IN ({_listed(after)}) THEN {text} END"
     return f"CASE WHEN size(array_except(split({text}, ','), array('', {_listed(after)}))) = 0 THEN {text} END"
