@@ -27,6 +27,8 @@ from typing import Literal
 import orjson
 import pyarrow as pa
 
+from ticdc_codec.name_case import fold
+
 NamedBy = Literal["index", "name"]
 """ENUM and SET: whether values are numbers or names."""
 Image = Mapping[str, str | None]
@@ -209,19 +211,13 @@ def columns_text(columns: tuple[Column, ...]) -> str:
 
 
 def key_order(names: Iterable[str]) -> list[str]:
-    """Returns a handle key's columns in the order of the values in its text: by name, as TiDB compares names. It
-    ignores case letter by letter, so that another spelling of a name does not change the order.
+    """Returns a handle key's columns in the order of the values in its text: by name, as TiDB compares names, so
+    that another spelling of a name does not change the order.
 
     No other order is always the same: messages list columns in the table's order (Canal-JSON's pkNames too), which
     MODIFY COLUMN … FIRST changes, or sorted (Open Protocol of tiflow, wire.md 1.2.3); an index may have another one.
     """
-    return sorted(names, key=without_case)
-
-
-@lru_cache(maxsize=100_000)
-def without_case(name: str) -> str:
-    """Returns a name in small letters, each of one capital: of names that differ in case TiDB has one."""
-    return "".join(letter.lower()[0] for letter in name)
+    return sorted(names, key=fold)
 
 
 def key_positions(columns: Sequence[Column]) -> tuple[int, ...]:

@@ -196,8 +196,9 @@ def rounds(
     maintain_every: timedelta | None = None,
 ) -> Iterator[LoopEvent]:
     """Processes the feeds round by round, each ``every_seconds`` after the one before began, or at once where that has
-    passed; when all feeds are paused, the next round waits for one. None as ``count``: forever. After a round, a feed
-    whose last maintenance, or first window, is as long ago as ``maintain_every`` is maintained; None: never.
+    passed; when all feeds are paused, the next round waits for one. None as ``count``: forever. After a round, also a
+    failed one, a feed whose last maintenance, or first window, is as long ago as ``maintain_every`` is maintained;
+    None: never.
 
     Raises ConfigError if Java has ended.
     """

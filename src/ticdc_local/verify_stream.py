@@ -8,13 +8,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.folder_lake import FolderLake
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.names import TableName, by_text, fold
+from ticdc_lakehouse.schema.names import TableName, by_text
 from ticdc_local.broker import Broker, recorded_messages
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.feed_file import gold_keys, write_feed_file

@@ -18,11 +18,12 @@ from typing import Any
 
 from ticdc_codec.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
 from ticdc_codec.mysql_type import Family, parse_type
+from ticdc_codec.name_case import fold
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import protocol_named
 from ticdc_codec.tso import milliseconds
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import CreateTable, RenameTables
 from ticdc_lakehouse.sql.text import quoted

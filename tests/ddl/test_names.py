@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.schema.names import TableName, by_text, fold, spark_names, table_named, texts_of
+from ticdc_codec.name_case import fold
+from ticdc_lakehouse.schema.names import TableName, by_text, spark_names, table_named, texts_of
 
 # Each group was one name for TiDB v8.5.6, and no two groups were.
 SAME = [

@@ -15,13 +15,13 @@ from pyspark.errors import StreamingQueryException
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular, maintenance, state, table_execution, table_views, view_marker
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
 from ticdc_lakehouse.gold.time_travel import as_of
-from ticdc_lakehouse.schema.names import fold
 from ticdc_local.delta_reader import DeltaReader
 
 if TYPE_CHECKING:

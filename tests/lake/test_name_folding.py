@@ -1,4 +1,4 @@
-"""Names in SQL are folded as `schema.names.fold` folds them."""
+"""Names in SQL are folded as `ticdc_codec.name_case.fold` folds them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from random import Random
 
 from pyspark.sql import SparkSession
 
-from ticdc_lakehouse.schema.names import fold
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.sql.text import folded_sql
 
 

@@ -11,10 +11,11 @@ from typing import Any
 from planned_rows import Conversion, RowPlanner
 
 from ticdc_codec.mysql_type import same_type
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.schema.definition import Partitioning, Table
-from ticdc_lakehouse.schema.names import fold, spark_names
+from ticdc_lakehouse.schema.names import spark_names
 from ticdc_testkit.recorded_session import HeldTable, Step, session_steps, session_stream
 
 PROTOCOLS: Mapping[str, Mapping[str, Any]] = {

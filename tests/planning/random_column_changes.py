@@ -7,7 +7,7 @@ from dataclasses import replace
 from random_script_state import ScriptState
 from random_tables import HeldColumn, HeldTable
 
-from ticdc_lakehouse.schema.names import fold
+from ticdc_codec.name_case import fold
 
 _COLUMNS = ("x", "Y", "é", "c d")
 

@@ -10,7 +10,8 @@ from random_row_changes import RowChanges
 from random_script_state import DATABASES
 from random_tables import HeldTable
 
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_codec.name_case import fold
+from ticdc_lakehouse.schema.names import TableName
 
 _APART = 10
 """Between the commit_ts of two events."""

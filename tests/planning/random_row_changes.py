@@ -6,7 +6,7 @@ from random_script_state import ScriptState
 from random_tables import HeldTable, Row
 
 from ticdc_codec.event import Column, Op, RowChange
-from ticdc_lakehouse.schema.names import fold
+from ticdc_codec.name_case import fold
 
 
 class RowChanges(ScriptState):

@@ -8,8 +8,9 @@ from random import Random
 from random_tables import Databases, HeldColumn, HeldTable
 
 from ticdc_codec.event import RowChange
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.planning.window import DdlEvent, statements_of
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 
 DATABASES = ("d", "D_a")
 _TABLES = ("B", "a_b", "σ", "ς")  # noqa: RUF001 - Greek on purpose

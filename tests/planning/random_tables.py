@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_codec.name_case import fold
+from ticdc_lakehouse.schema.names import TableName
 
 Row = dict[str, str | None]
 

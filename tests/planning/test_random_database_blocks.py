@@ -18,11 +18,12 @@ from test_random_blocks import lag_and_catch_up
 from test_random_databases import DatabasePlanner, config_of
 
 from ticdc_codec.event import RowChange
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_testkit.respelled_streams import commit_order
 
 IN_QUARANTINE = StopReason(kind=StopKind.QUARANTINED, detail="in quarantine")

@@ -13,12 +13,13 @@ from random_database import DatabaseScript
 from random_tables import HeldTable
 from test_random_windows import windows
 
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.steps import Step
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnDrop, Policy
-from ticdc_lakehouse.schema.names import TableName, fold, spark_names
+from ticdc_lakehouse.schema.names import TableName, spark_names
 
 
 class DatabasePlanner(RowPlanner):

@@ -25,7 +25,7 @@ from statement_texts import (
     VALUES,
 )
 
-from ticdc_lakehouse.schema.names import fold
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.sql.text import quoted
 
 Tables = Sequence[Mapping[str, Any]]

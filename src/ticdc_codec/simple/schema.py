@@ -18,8 +18,9 @@ import msgspec
 
 from ticdc_codec.batch import SchemaName, checked_tso
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout, NamedBy, columns_text, without_case
+from ticdc_codec.event import Column, Layout, NamedBy, columns_text
 from ticdc_codec.mysql_type import Family, family_of, is_known, quoted_element
+from ticdc_codec.name_case import fold
 
 _HIDDEN = "_V$_"
 """Prefix of the generated columns behind indexes of expressions, which rows never have."""
@@ -190,12 +191,12 @@ class LayoutReplacedError(Exception):
 
 def name_of(layout: Layout) -> SchemaName:
     """Returns what rows name the layout of a schema by, without case; it has all three."""
-    return _without_case((layout.database or "", layout.table or "", layout.version or 0))
+    return _folded((layout.database or "", layout.table or "", layout.version or 0))
 
 
-def _without_case(name: SchemaName) -> SchemaName:
+def _folded(name: SchemaName) -> SchemaName:
     database, table, version = name
-    return without_case(database), without_case(table), version
+    return fold(database), fold(table), version
 
 
 class Schemas:
@@ -239,7 +240,7 @@ class Schemas:
     def _stored(self, database: str, table: str, version: int) -> Layout | None:
         """Returns the layout of a name, in this spelling."""
         name = database, table, version
-        layout = self._learned.get(_without_case(name))
+        layout = self._learned.get(_folded(name))
         if layout is not None:
             is_same = (layout.database, layout.table) == (database, table)
             return layout if is_same else _respelled(layout, database, table)

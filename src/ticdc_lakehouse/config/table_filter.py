@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct, field
 
-from ticdc_lakehouse.schema.names import fold
+from ticdc_codec.name_case import fold
 
 _OTHER_SYNTAX = re.compile(r"""[`"\[\]/\\]""")
 """Syntax of TiCDC's filter rules: quotes, sets of characters, regular expressions. Here it would match nothing."""

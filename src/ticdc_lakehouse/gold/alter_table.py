@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from operator import eq
 
 from ticdc_codec.errors import ApplyError
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular, irregular_without, with_new_keys
 from ticdc_lakehouse.gold.column_conversion import convert_column
@@ -38,7 +39,7 @@ from ticdc_lakehouse.schema.effect import (
     KeyChanged,
     RowsRemoved,
 )
-from ticdc_lakehouse.schema.names import fold, spark_names
+from ticdc_lakehouse.schema.names import spark_names
 from ticdc_lakehouse.sql.partition_rows import partition_condition_sql
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_column

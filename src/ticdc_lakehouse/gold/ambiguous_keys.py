@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from ticdc_codec.event import key_order
 from ticdc_codec.mysql_type import Family
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.gold.step_changes import StepChanges
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.stop_reason import incompatible
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.instant import backward_shifts, instant_sql, is_ambiguous_sql
 
 KEPT_APART = "a feed with time_zone: UTC, of a changefeed whose TiCDC servers run in UTC, keeps such rows apart"

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.effect import ColumnConverted
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.unwritten_rows import is_known
 from ticdc_lakehouse.sql.key_text import check_digits, unknown_digits
 from ticdc_lakehouse.sql.text import literal, quoted

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ticdc_codec.mysql_type import Family
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import typed_column
 

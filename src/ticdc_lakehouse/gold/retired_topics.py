@@ -21,10 +21,11 @@ from itertools import chain, groupby
 from operator import itemgetter
 
 from ticdc_codec.event import Kind
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.bronze.micro_batch import TopicPartition
 from ticdc_lakehouse.catalog import Reader, Values
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import (
     DropDatabase,

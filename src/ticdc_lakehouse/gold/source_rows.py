@@ -18,6 +18,7 @@ import orjson
 import pyarrow as pa
 
 from ticdc_codec.errors import ApplyError, ConfigError
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.step_changes import StepChanges
@@ -29,7 +30,6 @@ from ticdc_lakehouse.planning.stop_reason import WayOut, incompatible
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.policy import OnHandleKeyOnly
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.tidb.columns import SourceColumn, source_columns, source_literal, source_text_sql
 from ticdc_lakehouse.tidb.session import SnapshotAt, SnapshotReader, text_of

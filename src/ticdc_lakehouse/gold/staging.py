@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.ambiguous_keys import may_be_ambiguous
 from ticdc_lakehouse.gold.own_columns import KEY
@@ -28,7 +29,6 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import MergeRows, Stage, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
 from ticdc_lakehouse.policy import OnIrregular
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import folded_sql, rows_sql
 

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError, listed
+from ticdc_codec.name_case import fold
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, session_lake
 from ticdc_lakehouse.gold.live_table import id_of, live_name, live_names
@@ -20,7 +21,7 @@ from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS
 from ticdc_lakehouse.planning.published_state import Published, TableState
-from ticdc_lakehouse.schema.names import by_text, fold
+from ticdc_lakehouse.schema.names import by_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ApplyError, ConfigError
 from ticdc_codec.event import Kind
 from ticdc_codec.mysql_type import Family
+from ticdc_codec.name_case import fold
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views, windows
@@ -45,7 +46,7 @@ from ticdc_lakehouse.planning.published_state import Definition, Origin, Publish
 from ticdc_lakehouse.planning.window import statements_of
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import (
     CreateTable,
     CreateTableLike,

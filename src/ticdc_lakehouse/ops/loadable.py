@@ -8,12 +8,13 @@ from zoneinfo import ZoneInfo
 
 from ticdc_codec.errors import ConfigError, listed
 from ticdc_codec.mysql_type import Family
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
 from ticdc_lakehouse.ops.load_options import LoadOptions
 from ticdc_lakehouse.planning.plan_builder import name_clash
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.names import TableName, by_text, fold, table_named
+from ticdc_lakehouse.schema.names import TableName, by_text, table_named
 
 _T = TypeVar("_T")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 
 
 class BuilderIndex:

@@ -8,13 +8,14 @@ from dataclasses import replace
 from ticdc_codec import writer_defects
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
+from ticdc_codec.name_case import fold
 from ticdc_codec.undeclared_types import completed, is_open, may_be
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.stop_reason import UNKNOWN_COLUMNS, StopKind, StopReason, WayOut, incompatible
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.policy import OnHandleKeyOnly
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 
 _UNKNOWN = parse_type("unknown")
 _BYTES = {

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
+from ticdc_codec.name_case import fold
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, BlockingPoint, DdlEvent, keep_earliest
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.repeated_alter import is_done
 from ticdc_lakehouse.schema.statement import (
     AlterTable,

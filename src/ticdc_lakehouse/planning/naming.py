@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ticdc_codec.errors import ConfigError
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.policy import NAME_TEMPLATE, SCHEMA_TEMPLATE
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 
 _DATA = re.compile(r"__(data|dropped)(_[0-9]+)?$")
 _RENAMING = "__renaming"

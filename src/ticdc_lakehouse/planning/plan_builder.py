@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import MysqlType
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.planning.compatibility import with_named_elements
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
@@ -20,7 +21,7 @@ from ticdc_lakehouse.planning.window import BatchRange, DdlEvent, RowGroup, stat
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Changed, ColumnConverted, KeyChanged
-from ticdc_lakehouse.schema.names import TableName, fold, spark_names
+from ticdc_lakehouse.schema.names import TableName, spark_names
 from ticdc_lakehouse.schema.partition_effects import exchanged
 from ticdc_lakehouse.schema.repeated_alter import is_done
 from ticdc_lakehouse.schema.statement import AlterTable

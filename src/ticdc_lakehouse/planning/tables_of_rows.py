@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.planning.barriers import names_after, unapplied_after
 from ticdc_lakehouse.planning.blocking import of_wrong_table
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
@@ -14,7 +15,7 @@ from ticdc_lakehouse.planning.recovery import last_recoverable, recoverable_of
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut, restored
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, earliest
 from ticdc_lakehouse.planning.window_tables import WindowTables
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import RenameTables, may_give_name, names_of, unqualified_name
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.planning.blocking import (
     block_unless_ignored,
     block_unless_skipped,
@@ -28,7 +29,7 @@ from ticdc_lakehouse.planning.stop_reason import UNKNOWN_COLUMNS, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.computed_default import without_old_rows
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import RenameTables
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.schema.column import ColumnText, read_column
 from ticdc_lakehouse.schema.create import read_entry, refuse_binary
 from ticdc_lakehouse.schema.key import is_key, read_key, read_key_columns
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.partition import read_count, read_partitioning, read_partitions
 from ticdc_lakehouse.schema.statement import (
     Action,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
 from ticdc_lakehouse.schema.effect import (
@@ -28,7 +29,6 @@ from ticdc_lakehouse.schema.key import (
     without_nulls,
 )
 from ticdc_lakehouse.schema.literal import zero
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.partition_effects import add_partitions, drop_partitions, resize_hash
 from ticdc_lakehouse.schema.statement import (
     Action,

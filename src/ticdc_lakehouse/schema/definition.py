@@ -10,7 +10,8 @@ import msgspec
 
 from ticdc_codec.event import Column, NamedBy, key_order
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_codec.name_case import fold
+from ticdc_lakehouse.schema.names import TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

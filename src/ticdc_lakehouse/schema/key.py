@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from itertools import chain, count
 
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.statement import (
     Action,
     AddForeignKey,

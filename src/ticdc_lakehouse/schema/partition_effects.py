@@ -8,11 +8,11 @@ from itertools import starmap
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
 from ticdc_lakehouse.schema.effect import WHOLE_NUMBERS, Effect, RowsRemoved
 from ticdc_lakehouse.schema.literal import stored
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.partition import hash_partitions
 from ticdc_lakehouse.schema.statement import AddPartitions, DropPartitions
 from ticdc_lakehouse.schema.unwritten_rows import have_same_origin_default

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 
 from ticdc_codec.mysql_type import same_type
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table
 from ticdc_lakehouse.schema.key import is_covered
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.statement import (
     Action,
     AddColumn,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ticdc_codec.errors import ConfigError
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.schema.create import read_create
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import CreateTable
 from ticdc_lakehouse.schema.tokens import (
     AmbiguousError,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

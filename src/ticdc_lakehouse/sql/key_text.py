@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, stored_text_sql, typed_column
 

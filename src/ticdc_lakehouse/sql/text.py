@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from ticdc_lakehouse.schema.names import FOLDED_APART, TableName, fold
+from ticdc_codec.name_case import FOLDED_APART, fold
+from ticdc_lakehouse.schema.names import TableName
 
 _BEYOND_16_BITS = re.compile("[\U00010000-\U0010ffff]")
 
@@ -51,7 +52,7 @@ def _iso(value: object) -> str:
 
 
 def folded_sql(expression: str) -> str:
-    """Returns the SQL text of ``schema.names.fold`` of an SQL string expression. Names that are only ASCII, which are
+    """Returns the SQL text of ``name_case.fold`` of an SQL string expression. Names that are only ASCII, which are
     most, skip what is slow."""
     capitals, small = ("".join(map(chr, some)) for some in (FOLDED_APART.keys(), FOLDED_APART.values()))
     others = f"translate({expression}, {literal(capitals)}, {literal(small)})"

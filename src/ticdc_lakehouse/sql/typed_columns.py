@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from ticdc_codec import writer_defects
 from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.float_text import number_text_sql
 from ticdc_lakehouse.sql.instant import instant_sql
 from ticdc_lakehouse.sql.text import literal, quoted

@@ -16,13 +16,13 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.ops.dumpling.contents import CUT_OFF, UNKNOWN_TO_SPARK, lines
 from ticdc_lakehouse.ops.dumpling.dialect import BinaryForm, Dialect
 from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable, wrong_header
 from ticdc_lakehouse.ops.dumpling.fields import RAW, RowLines
 from ticdc_lakehouse.ops.dumpling.folder import BLOCK_START, FILE
 from ticdc_lakehouse.schema.definition import ColumnDefinition
-from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import quoted
 
 LAST_ROW = b");"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ticdc_codec.name_case import fold
 from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.ops.verify.chunk import Chunk, has_common_order, prefix_sql
 from ticdc_lakehouse.ops.verify.row_checksum import lake_checksum_sql, source_checksum_sql
 from ticdc_lakehouse.ops.verify.value_text import ComparedColumn, lake_hash_sql, source_hash_sql
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import typed_columns
 from ticdc_lakehouse.tidb.columns import SourceColumn
