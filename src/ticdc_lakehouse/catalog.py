@@ -272,11 +272,6 @@ def _aware(value: object) -> object:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
-def session_lake(spark: SparkSession) -> Lake:
-    """Returns the lake of the session's current catalog, with the layers' plain names: enough to read."""
-    return Lake(
-        spark=spark,
-        catalog=spark.catalog.currentCatalog(),
-        schemas={layer: layer.value for layer in Layer},
-        checkpoints="",
-    )
+def deployed_lake(spark: SparkSession, catalog: str, prefix: str = "") -> Lake:
+    """Returns a deployed lake, to read from: ``prefix`` is what target ``dev`` puts before the schemas' names."""
+    return Lake(spark=spark, catalog=catalog, schemas={layer: f"{prefix}{layer}" for layer in Layer}, checkpoints="")

@@ -28,7 +28,7 @@ from ticdc_lakehouse.bronze.landing import (
     landed_messages,
     messages_table,
 )
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer, deployed_lake  # noqa: F401 (analysts' notebooks import it from here)
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, thresholds_of
 from ticdc_lakehouse.config.security import kafka_source_options
@@ -351,8 +351,3 @@ def load_options_from_widgets(dbutils: Any) -> LoadOptions:
     """Returns what a notebook's widgets ``time_zone`` and ``options`` say of an export. Raises ConfigError for what is
     no option."""
     return read_load_options(dbutils.widgets.get("options"), dbutils.widgets.get("time_zone") or None)
-
-
-def deployed_lake(spark: SparkSession, catalog: str, prefix: str = "") -> Lake:
-    """Returns a deployed lake, to read from: ``prefix`` is what target ``dev`` puts before the schemas' names."""
-    return Lake(spark=spark, catalog=catalog, schemas={layer: f"{prefix}{layer}" for layer in Layer}, checkpoints="")

@@ -73,7 +73,9 @@ def test_every_message_is_landed_once(spark: SparkSession, broker: Broker, tmp_p
     assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
     assert offsets(feed)[8:] == [(4, 0, 9, 9, 0), (4, 1, 0, 1, 1)]
     feed.run.silver()
-    # A machine that lost its power may leave an empty file.
+    # A machine that lost its power may leave empty files.
+    first_batch = Path(feed.lake.checkpoint(f"bronze_{feed.name}")) / "first_batch"
+    first_batch.write_text("", encoding="utf-8")
     (Path(feed.lake.checkpoint(f"silver_{feed.name}")) / "messages_read").write_text("", encoding="utf-8")
     feed.run.silver()
     feed.check_nothing_lost_or_doubled()
@@ -84,6 +86,7 @@ def test_every_message_is_landed_once(spark: SparkSession, broker: Broker, tmp_p
     with pytest.raises(OffsetGapError, match=rf"feed {feed.name}: Kafka deleted messages before they were read"):
         feed.run.bronze()
     assert len(offsets(feed)) == 10
+    assert first_batch.read_text(encoding="utf-8") == "4", "found again in bronze"
 
 
 @pytest.mark.long

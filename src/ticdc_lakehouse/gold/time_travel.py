@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError, listed
 from ticdc_codec.name_case import fold
 from ticdc_codec.tso import time_of, with_time
-from ticdc_lakehouse.catalog import Lake, Layer, session_lake
+from ticdc_lakehouse.catalog import Lake, Layer, deployed_lake
 from ticdc_lakehouse.gold.live_table import id_of, live_name, live_names
 from ticdc_lakehouse.gold.maintenance import readable_since
 from ticdc_lakehouse.gold.own_columns import COMMIT_TS, DELETED, KEY
@@ -77,7 +77,7 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
     ``lake`` names their place if the schemas are not named live and ops in the session's catalog.
     Raises ConfigError if there is no such lake or feed, and if nothing that was published at or before ``tso`` is kept.
     """
-    lake = lake or session_lake(spark)
+    lake = lake or deployed_lake(spark, spark.catalog.currentCatalog())
     if not lake.exists(Layer.OPS, WINDOWS):
         raise ConfigError(
             f"as_of: no lake in {lake.catalog}.{lake.schemas[Layer.OPS]}: nothing was published there yet; "
