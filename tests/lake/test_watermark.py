@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from changefeed import Changefeed, Source, alter, at, ddl
 
 from ticdc_codec.event import Resolved
 from ticdc_codec.tso import Tso, with_time
+from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.ops.status import feed_status
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import KafkaMessage
@@ -223,7 +224,11 @@ def test_the_topic_of_a_table_that_had_only_ddls_is_not_retired(
 
 
 @pytest.mark.long
-def test_an_empty_topic_counts_with_a_watermark_read_before_its_end_offsets(of_many: Changefeed) -> None:
+def test_an_empty_topic_counts_with_a_watermark_read_before_its_end_offsets(
+    of_many: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where bronze runs continuously, or is killed before it asks Kafka again."""
+    monkeypatch.setattr(landing, "confirm_empty_topics", lambda *_: None)
     feed, stray = of_many, new_topic(of_many, "stray")
     feed.resolve(at(8))
     applied = feed.go()
@@ -242,6 +247,39 @@ def test_an_empty_topic_counts_with_a_watermark_read_before_its_end_offsets(of_m
     send_to(feed, stray, Resolved(commit_ts=at(10)))
     assert feed.go().tso == at(10)
     assert (feed.rows("t"), feed.rows("next")) == ({1: ("a",), 2: ("b",)}, {1: ("x",)})
+
+
+def test_one_run_publishes_what_it_read_beside_an_empty_topic(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    feed = feed_of_pattern(spark, broker, tmp_path, "beside")
+    stray = new_topic(feed, "stray")
+    feed.send(0, T.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    applied = feed.go()
+    assert (applied.tso, applied.waiting_on, feed.rows("t")) == (at(2), None, {1: ("a",)})
+
+    # A run that is killed before it asks Kafka again leaves that to the next one, which has nothing to land.
+    feed.resolve(at(3))
+    with pytest.MonkeyPatch.context() as killed:
+        killed.setattr(landing, "confirm_empty_topics", lambda *_: None)
+        assert feed.go().tso == at(2)
+    assert feed.go().tso == at(3)
+
+    # The first row may come after what a run reads: it counts only if it is not in Kafka by then.
+    confirm = landing.confirm_empty_topics
+
+    def confirm_late(*arguments: Any) -> None:
+        send_to(feed, stray, NEXT.insert(at(4), 1, "x"))
+        confirm(*arguments)
+
+    feed.resolve(at(5))
+    with pytest.MonkeyPatch.context() as late:
+        late.setattr(landing, "confirm_empty_topics", confirm_late)
+        assert feed.go().tso == at(3)
+    send_to(feed, stray, Resolved(commit_ts=at(5)))
+    applied = feed.go()
+    assert (applied.tso, applied.blocked, feed.rows("next")) == (at(5), {}, {1: ("x",)})
 
 
 @pytest.mark.long

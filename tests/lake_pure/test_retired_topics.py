@@ -191,7 +191,8 @@ def ddls(*sent: tuple[str, int, str]) -> Events:
 
 
 def read_through(confirmed: int) -> Watermarks:
-    return Watermarks(batch=1, highest={}, confirmed=confirmed)
+    partitions = ((topic, number) for topic in ("t", "u", "tmp") for number in (0, 1))
+    return Watermarks(batch=1, highest={}, confirmed=dict.fromkeys(partitions, confirmed))
 
 
 @pytest.mark.parametrize(("second", "empty"), [(0, {"tmp"}), (1, set())])

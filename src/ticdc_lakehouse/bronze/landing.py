@@ -20,8 +20,9 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from ticdc_codec.errors import ConfigError, OffsetGapError, listed
 from ticdc_lakehouse import stream_checkpoint
+from ticdc_lakehouse.bronze.empty_topics import confirm_empty_topics
 from ticdc_lakehouse.bronze.lost_messages import loss_of
-from ticdc_lakehouse.bronze.micro_batch import MicroBatches
+from ticdc_lakehouse.bronze.micro_batch import MicroBatches, TopicPartition
 from ticdc_lakehouse.bronze.restored_copy import RestoredCopyCheck
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.bronze.topic_pattern import may_match
@@ -196,6 +197,8 @@ def _land(
     stream_checkpoint.note_end(checkpoint)
     if stream_checkpoint.planned_topics(checkpoint) - read:
         check_topic_ids(lake.spark, source.feed, options, checkpoint)
+    if not continuous:
+        confirm_empty_topics(lake, append, lambda: _ends_now(lake, source))
     return _landed(lake, source.feed, append, query.recentProgress, started)
 
 
@@ -226,7 +229,7 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str, last_used: Callable[[in
     Found once a query, and kept beside its checkpoint.
     """
     query, noted = stream_checkpoint.query_id(checkpoint), stream_checkpoint.read_beside(checkpoint, _FIRST_BATCH)
-    if query is not None and noted:  # a machine that lost its power may leave an empty file
+    if query is not None and noted is not None:
         return int(noted)
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
     row = offsets.agg(F.min(F.when(F.col("query") == F.lit(query), F.col("batch"))), F.max("batch") + 1).first()
@@ -259,7 +262,7 @@ def _ends(lake: Lake, source: KafkaSource) -> dict[str, dict[str, int]]:
     read = offsets.groupBy("topic", "partition").agg(F.max("end_offset")).collect()
     ends = {(topic, partition): end for topic, partition, end in read}
     refuse_removed(source, {topic for topic, _ in ends})
-    present = (_partitions(lake, source) or ends.keys()) if ends else set()
+    present = {*(_ends_now(lake, source) or ends)} if ends else set()
     if gone := sorted(ends.keys() - present):
         places = listed(f"{topic}/{partition} at offset {ends[topic, partition]}" for topic, partition in gone)
         raise OffsetGapError(
@@ -272,17 +275,17 @@ def _ends(lake: Lake, source: KafkaSource) -> dict[str, dict[str, int]]:
     return by_topic
 
 
-def _partitions(lake: Lake, source: KafkaSource) -> set[tuple[str, int]]:
-    """Returns the partitions that the topics have in Kafka now: a stream that begins at their ends notes them in its
-    checkpoint. Empty if it noted none."""
+def _ends_now(lake: Lake, source: KafkaSource) -> dict[TopicPartition, int]:
+    """Returns the end offsets that Kafka has now: a stream that begins there notes them in its checkpoint. Empty if it
+    noted none."""
     checkpoint = lake.checkpoint(f"bronze_{source.feed}.partitions")
     shutil.rmtree(checkpoint, ignore_errors=True)
     options = kafka_options(replace(source, starting_offsets="latest"), {}, None)
     stream = lake.spark.readStream.format("kafka").options(**options).load().writeStream.format("noop")
     stream.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
-    present = stream_checkpoint.first_offsets(checkpoint).keys()
+    ends = stream_checkpoint.first_offsets(checkpoint)
     shutil.rmtree(checkpoint, ignore_errors=True)
-    return set(present)
+    return ends
 
 
 def _landed(

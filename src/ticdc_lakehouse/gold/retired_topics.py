@@ -56,8 +56,8 @@ class Watermarks:
     batch: int
     highest: dict[TopicPartition, int]
     """The highest watermark of each partition; UNSEEN without one."""
-    confirmed: int
-    """The watermark up to which all rows of all topics are read (``watermark``)."""
+    confirmed: dict[TopicPartition, int]
+    """By partition: the watermark up to which all its rows are read, as watermarks of others show (``watermark``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +91,10 @@ def retired_topics(
     new = _by_kind(_new_events(lake, feed, before, topics, watermarks.batch, min(blocked.values(), default=before.tso)))
     ddls = sorted(((tso, statement) for _, tso, statement in new.ddls), key=itemgetter(0))
     lowest = lowest_by_topic(dict.fromkeys(partitions, UNSEEN) | new.watermarks)
+    confirmed = lowest_by_topic(watermarks.confirmed)
     return topics_among(
         _last_changes(new, topics, before),
-        {topic: max(watermarks.confirmed, tso) for topic, tso in lowest.items()},
+        {topic: max(confirmed[topic], tso) for topic, tso in lowest.items()},
         before,
         [(tso, statement) for tso, statement in ddls if tso >= before.tso],
         matches,

@@ -43,6 +43,8 @@ class Completeness:
     """Last bronze batch that silver has decoded whole."""
     waiting_on: str | None
     """What keeps W where it is, None if nothing but the source does, as where it is idle."""
+    is_undecoded: bool = False
+    """True if bronze has messages that silver has not decoded."""
     blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that keeps W where it is, None if it is something else."""
     quarantine_points: dict[TableName, BlockingPoint] = field(default_factory=dict)
@@ -114,6 +116,7 @@ def completeness(
         tso=tso,
         batch=batch,
         waiting_on=_waiting_on(highest, before.tso, has_changes, blocked_by, retired) if is_unchanged else gap,
+        is_undecoded=gap is not None,
         blocked_by=blocked_by,
         quarantine_points=_quarantine_points(lake, feed, before, of_tables),
         late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
@@ -128,8 +131,8 @@ def completeness(
 class _Batch:
     """A batch that bronze landed."""
 
-    listing: int
-    """The end offsets were asked of Kafka when all batches before this one had been read."""
+    listings: dict[TopicPartition, int] = field(default_factory=dict)
+    """By partition: its end offset was asked of Kafka when all batches before this one had been read."""
     messages: dict[TopicPartition, int] = field(default_factory=dict)
     """Number of messages by partition, including partitions with no messages."""
 
@@ -139,8 +142,8 @@ def _landed(lake: Reader, feed: str, first: int) -> dict[int, _Batch]:
     offsets = lake.table(Layer.BRONZE, landing.offsets_table(feed))
     found: dict[int, _Batch] = {}
     for row in lake.rows(f"SELECT batch, listing, topic, partition, messages FROM {offsets} WHERE batch >= {first}"):
-        batch = found.setdefault(row["batch"], _Batch(listing=row["listing"]))
-        batch.messages[row["topic"], row["partition"]] = row["messages"]
+        batch, partition = found.setdefault(row["batch"], _Batch()), (row["topic"], row["partition"])
+        batch.listings[partition], batch.messages[partition] = row["listing"], row["messages"]
     return found
 
 
@@ -245,14 +248,19 @@ def is_waited_for(partition: TopicPartition, retired: Collection[str]) -> bool:
     return topic not in retired and f"{topic}/{number}" not in retired
 
 
-def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> int:
-    """Returns the highest watermark that was read before Kafka was asked for the end offsets of ``batch``.
+def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> dict[TopicPartition, int]:
+    """Returns for each partition the highest watermark that was read before Kafka was asked for its end offset of
+    ``batch``.
 
     A watermark means that the rows of its partition up to it are in Kafka (wire.md 2.1). More is assumed: that it is
     the changefeed's one checkpoint, so that this holds for all topics. Then none of them lies above those end offsets.
     """
-    listing = landed[batch].listing if batch in landed else 0
-    return max((entry.resolved for entry in progress if entry.batch < listing), default=UNSEEN)
+    listings = landed[batch].listings if batch in landed else {}
+    read = {
+        listing: max((entry.resolved for entry in progress if entry.batch < listing), default=UNSEEN)
+        for listing in {*listings.values()}
+    }
+    return {partition: read[listing] for partition, listing in listings.items()}
 
 
 def _without_retired(
@@ -277,7 +285,7 @@ def _without_retired(
     empty = topics.empty - {message.topic for message in blocking}
     unclear = {message.topic for message in blocking if message.table is None}
     retired = {topic: end for topic, end in topics.retired.items() if topic not in unclear}
-    raised = {partition: max(tso, confirmed) if partition[0] in empty else tso for partition, tso in highest.items()}
+    raised = {each: max(tso, confirmed[each]) if each[0] in empty else tso for each, tso in highest.items()}
     left = {partition: tso for partition, tso in raised.items() if partition[0] not in retired}
     # The rows before a DROP that the others have not passed are shown: they are waited for.
     lowest = min(left.values())
