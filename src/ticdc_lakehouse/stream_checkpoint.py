@@ -15,10 +15,11 @@ Beside Spark's files in that folder are these of our own, which go with it when 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from ticdc_codec.errors import ConfigError
 
@@ -26,10 +27,16 @@ _ENDED_AT: dict[str, tuple[str | None, int | None]] = {}
 """By checkpoint, the query and the newest batch when a stream of this process ended: a loop need not look again."""
 
 
+class _Query(msgspec.Struct):
+    """The file ``metadata``."""
+
+    id: str
+
+
 def query_id(checkpoint: str) -> str | None:
     """Returns the query's id, None before its first start."""
     path = Path(checkpoint) / "metadata"
-    return str(_last_line(checkpoint, path)["id"]) if path.exists() else None
+    return str(_last_line(checkpoint, path, _Query).id) if path.exists() else None
 
 
 def planned(checkpoint: str) -> int | None:
@@ -69,15 +76,15 @@ def first_offsets(checkpoint: str) -> dict[tuple[str, int], int]:
 
 
 def _offsets_in(checkpoint: str, file: Path) -> dict[tuple[str, int], int]:
-    by_topic = _last_line(checkpoint, file)
-    return {(topic, int(partition)): end for topic, ends in by_topic.items() for partition, end in ends.items()}
+    by_topic = _last_line(checkpoint, file, dict[str, dict[int, int]])
+    return {(topic, partition): end for topic, ends in by_topic.items() for partition, end in ends.items()}
 
 
-def _last_line(checkpoint: str, file: Path) -> Any:
+def _last_line(checkpoint: str, file: Path, kind: Any) -> Any:
     """Returns the JSON in the last line of one of Spark's files. Raises ConfigError if the file is damaged."""
     try:
-        return json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
-    except (IndexError, ValueError) as error:
+        return msgspec.json.decode(file.read_bytes().splitlines()[-1], type=kind)
+    except (IndexError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise ConfigError(
             f"{file} is empty or cut off, as after a loss of power. Delete the folder {checkpoint}: bronze continues "
             "where its tables end; silver decodes anew what bronze keeps, and gold applies no change twice"
@@ -103,11 +110,13 @@ def write_beside(checkpoint: str, name: str, text: str) -> None:
 
 
 def read_beside(checkpoint: str, name: str) -> str | None:
-    """Returns what `write_beside` wrote last; None if it never did, and after the folder was deleted."""
+    """Returns what `write_beside` wrote last; None if it never did, and after the folder was deleted. After a loss of
+    power the file may be empty, or full of zeros: None, too."""
     try:
-        return (Path(checkpoint) / name).read_text(encoding="utf-8")
+        text = (Path(checkpoint) / name).read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    return text if text.strip("\0") else None
 
 
 def note_end(checkpoint: str) -> None:

@@ -47,7 +47,7 @@ def test_a_batch_that_was_planned_and_not_committed_is_interrupted(tmp_path: Pat
     assert stream_checkpoint.messages_read(checkpoint) == 12
 
 
-@pytest.mark.parametrize("text", ["", "v1\n{", "v1\n"])
+@pytest.mark.parametrize("text", ["", "v1\n{", "v1\n", 'v1\n{"batchWatermarkMs":0}', "\0\0", "v1\n[]"])
 def test_a_file_that_a_loss_of_power_left_damaged_is_named(tmp_path: Path, text: str) -> None:
     plan(tmp_path, 8, 5)
     for file, read in (("offsets/8", stream_checkpoint.planned_topics), ("metadata", stream_checkpoint.query_id)):
@@ -100,6 +100,9 @@ def test_a_file_of_our_own_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: py
     assert stream_checkpoint.read_beside(checkpoint, "first_batch") is None
     stream_checkpoint.write_beside(checkpoint, "first_batch", "7")
     assert stream_checkpoint.read_beside(checkpoint, "first_batch") == "7"
+    for left_by_a_loss_of_power in ("", "\0\0"):
+        (Path(checkpoint) / "time_zone").write_text(left_by_a_loss_of_power, encoding="utf-8")
+        assert stream_checkpoint.read_beside(checkpoint, "time_zone") is None
 
     def full(self: Path, *_args: object, **_options: object) -> None:
         self.write_bytes(b"")

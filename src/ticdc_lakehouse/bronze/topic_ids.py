@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
@@ -39,7 +40,7 @@ _NO_ID = "A" * 22
 
 def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, str], checkpoint: str) -> None:
     """Notes the ids of the topics that the stream has read. Raises OffsetGapError if one has another id than before."""
-    noted = json.loads(stream_checkpoint.read_beside(checkpoint, _FILE) or "{}")
+    noted = _noted(checkpoint)
     # A batch that was planned without a topic, which did not exist for a while, does not name it any more.
     read = stream_checkpoint.planned_topics(checkpoint) | noted.keys()
     found = dict(_topic_ids(spark, feed, kafka_options, read))
@@ -52,6 +53,14 @@ def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, 
         )
     if found.keys() - noted.keys():
         stream_checkpoint.write_beside(checkpoint, _FILE, json.dumps({**found, **noted}, sort_keys=True))
+
+
+def _noted(checkpoint: str) -> dict[str, str]:
+    """Returns the ids that were noted; none if the file is missing, or cut off by a loss of power."""
+    try:
+        return msgspec.json.decode(stream_checkpoint.read_beside(checkpoint, _FILE) or "{}", type=dict[str, str])
+    except msgspec.DecodeError:
+        return {}
 
 
 def _topic_ids(
