@@ -124,6 +124,8 @@ class _Feed:
         known, self.known = self.known, None
         applied = self.run.gold(known)
         self.known = applied.state
+        # Another process landed them, and ended before its silver did.
+        self.undecoded = applied.is_undecoded
         age = (datetime.now(UTC) - time_of(applied.tso)).total_seconds() if applied.tso else None
         return Round(
             feed=self.run.feed.name,

@@ -75,6 +75,25 @@ def test_only_a_failure_of_gold_makes_the_session_read_the_lake_again(monkeypatc
     assert calls == ["refreshed", None, PUBLISHED, PUBLISHED, "refreshed", None, PUBLISHED]
 
 
+def test_what_another_process_landed_is_decoded_although_nothing_else_arrives() -> None:
+    calls: list[str] = []
+
+    def gold(_known: Published | None) -> Applied:
+        none = {"from_tso": 0, "tso": 0, "row_changes": 0, "merged": 0, "blocked": {}, "waiting_on": None}
+        return Applied(feed="crm", **none, state=PUBLISHED, is_undecoded=len(calls) == 1)  # type: ignore[arg-type]
+
+    run = SimpleNamespace(
+        feed=FailingRun.feed,
+        bronze=lambda: SimpleNamespace(messages=0),
+        silver=lambda: calls.append("silver"),
+        gold=gold,
+    )
+    feed = _Feed(run=run)  # type: ignore[arg-type]
+    for _ in range(4):
+        assert isinstance(feed.attempt(0.0), Round)
+    assert calls == ["silver", "silver"], "in the first round, and in the one after gold found a gap"
+
+
 @pytest.mark.parametrize("error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("no answer")])
 def test_the_loop_ends_when_java_has_ended(error: Exception) -> None:
     def fail() -> None:

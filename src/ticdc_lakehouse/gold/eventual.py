@@ -34,7 +34,13 @@ def arrived(lake: Reader, feed: str, before: Published) -> Completeness:
         SELECT max(replayed_at) AS through FROM {events_table.full_name(lake, feed)} WHERE {is_replay}""")
     arrivals = f"batch <= {batch} AND (batch > {before.batch} OR ({is_replay}))"
     newest = events_table.newest_commit(lake, feed, arrivals)
-    return Completeness(tso=max(before.tso, newest), batch=batch, waiting_on=gap, replays_through=replays["through"])
+    return Completeness(
+        tso=max(before.tso, newest),
+        batch=batch,
+        waiting_on=gap,
+        is_undecoded=gap is not None,
+        replays_through=replays["through"],
+    )
 
 
 def purge(lake: Lake, name: str, days: int, feed: str, batches: BatchRange) -> None:

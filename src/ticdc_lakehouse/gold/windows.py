@@ -64,6 +64,8 @@ class Applied:
     """What keeps the watermark where it is, None if nothing but the source does."""
     state: Published = field(repr=False)
     """What is published now."""
+    is_undecoded: bool = False
+    """True if bronze has messages that silver has not decoded."""
 
 
 def create_tables(lake: Lake) -> None:
@@ -263,4 +265,5 @@ def _summary(config: GoldConfig, start: WindowStart, now: Published, row_changes
         blocked={name: str(t.stop) for name, t in now.tables.items() if t.blocked},
         waiting_on=start.completeness.waiting_on,
         state=now,
+        is_undecoded=start.completeness.is_undecoded,
     )
