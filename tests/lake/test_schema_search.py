@@ -94,6 +94,39 @@ def test_a_run_reads_what_came_since_and_the_batches_of_waiting_messages(spark: 
     assert set(scans) == {1}, "of three: that of the waiting message"
 
 
+def test_waiting_rows_are_decoded_again_only_if_a_schema_came(
+    spark: SparkSession, lake_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may never come."""
+    feed, replays, replay = landed(spark, lake_root, "waits"), [], quarantine.replay
+
+    def counted(*given: Any, **named: Any) -> object:
+        replays.append(feed.batches)
+        return replay(*given, **named)
+
+    monkeypatch.setattr(quarantine, "replay", counted)
+    feed.land(row("waiting"), schema("a"))
+    for _ in range(3):
+        feed.decode()
+        feed.land(row("a"))
+    assert replays == [1, 2], "the newest batch is searched again: it may have grown"
+    assert quarantine.reasons(feed.lake, FEED) == {external_schemas.MISSING: 1}
+
+    # Killed before the row was decoded again.
+    def die(*_: object, **__: object) -> None:
+        raise InterruptedError
+
+    feed.land(schema("waiting"))
+    with monkeypatch.context() as patch:
+        patch.setattr(quarantine, "replay", die)
+        with pytest.raises(InterruptedError):
+            feed.decode()
+    for _ in range(2):
+        feed.land(row("a"))
+        feed.decode()
+    assert quarantine.reasons(feed.lake, FEED) == {}
+
+
 def by_rows(*given: Any, append_in_order: Callable[..., None] = quarantine._append_in_order) -> None:
     """What a replay reads of bronze has values of 16 MB."""
     rows: DataFrame = given[1]

@@ -50,11 +50,14 @@ def decode(lake: Lake, decoding: decode_stream.Decoding) -> decode_stream.Decode
     brought."""
     feed, checkpoint = decoding.feed, decode_stream.stream(lake, decoding.feed)
     done = decode_stream.decode(lake, decoding)
-    position = _learn(lake, feed, schema_position.read(checkpoint, len(decoding.schemas)))
+    position, has_brought = _learn(lake, feed, schema_position.read(checkpoint, len(decoding.schemas)))
     schemas = learned(lake, feed)
-    schema_position.write(checkpoint, replace(position, schemas=len(schemas)))
     quarantine.create_tables(lake)
-    quarantine.replay(lake, replace(decoding, schemas=schemas), reason=MISSING)
+    # Rows may wait for a schema that never comes: they are not read again in each run.
+    if has_brought:
+        quarantine.replay(lake, replace(decoding, schemas=schemas), reason=MISSING)
+    # Last: a run that dies before leaves the replay to the next one.
+    schema_position.write(checkpoint, replace(position, schemas=len(schemas)))
     return done
 
 
@@ -95,9 +98,9 @@ def _create(lake: Lake, feed: str) -> str:
     return lake.create(Layer.SILVER, schemas_table(feed), _COLUMNS, comment=comment)
 
 
-def _learn(lake: Lake, feed: str, since: SchemaPosition) -> SchemaPosition:
+def _learn(lake: Lake, feed: str, since: SchemaPosition) -> tuple[SchemaPosition, bool]:
     """Stores the schemas that came to silver after a position and are not stored yet, the newest for each name and
-    version. Returns the position up to which it looked."""
+    version. Returns the position up to which it looked, and whether any came."""
     # First: what silver appends meanwhile is looked at again.
     found = lake.rows(f"""
         SELECT max(batch) AS batch, max(replayed_at) AS replayed_at, count_if({_IS_CARRIER}) AS carriers
@@ -105,10 +108,8 @@ def _learn(lake: Lake, feed: str, since: SchemaPosition) -> SchemaPosition:
     if found["carriers"]:
         _store(lake, feed, events_table.events(lake, feed).where(f"{since.later_sql} AND {_IS_CARRIER}"))
     replays = [at for at in (since.replayed_at, found["replayed_at"]) if at is not None]
-    return SchemaPosition(
-        batch=since.batch if found["batch"] is None else max(since.batch, found["batch"]),
-        replayed_at=max(replays, default=None),
-    )
+    batch = since.batch if found["batch"] is None else max(since.batch, found["batch"])
+    return SchemaPosition(batch=batch, replayed_at=max(replays, default=None)), bool(found["carriers"])
 
 
 def _store(lake: Lake, feed: str, carriers: DataFrame) -> None:
