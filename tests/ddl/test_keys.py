@@ -35,6 +35,34 @@ def test_a_key_without_a_name_gets_one_that_is_free_when_the_statement_begins(
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("PRIMARY KEY /*T![clustered_index] NONCLUSTERED */ UNIQUE KEY", "PRIMARY a_2"),
+        ("KEY UNIQUE", "PRIMARY a_2"),
+        ("NOT NULL AUTO_INCREMENT UNIQUE KEY PRIMARY KEY", "a PRIMARY"),
+        ("PRIMARY KEY UNIQUE KEY PRIMARY KEY UNIQUE KEY", "PRIMARY a_2 a_3"),
+        ("NOT NULL UNIQUE UNIQUE KEY", "a a_2"),
+        ("NOT NULL UNIQUE KEY, PRIMARY KEY (b, a), UNIQUE (b)", "PRIMARY b_2 a"),
+        ("NOT NULL UNIQUE KEY, PRIMARY KEY a (b)", "PRIMARY a_2"),
+        ("NOT NULL UNIQUE KEY, UNIQUE (b), PRIMARY KEY (b)", "b PRIMARY a"),
+    ],
+)
+def test_a_column_has_all_keys_that_it_names(text: str, names: str) -> None:
+    """TiDB v8.5.6, ``columnDefToCol``: a key for each UNIQUE (the flag that it looks for is another one than it sets),
+    and one for all PRIMARY KEYs. A PRIMARY KEY takes a name from other keys (``setEmptyConstraintName``): TiDB's own
+    ``TestMultiSchemaDropListColumnsDefaultPartition`` has ``a_2`` beside ``PRIMARY KEY (a, b)``."""
+    before = table(f"a INT {text}, b INT")
+    assert " ".join(key.name for key in before.keys or ()) == names
+
+
+def test_a_unique_column_names_rows_once_it_is_the_primary_key_no_more() -> None:
+    before = table("a INT PRIMARY KEY /*T![clustered_index] NONCLUSTERED */ UNIQUE KEY, b INT, c INT")
+    after = alter(before, "DROP PRIMARY KEY")
+    assert (after.table.key, after.effects) == (("a",), ())
+    assert alter(after.table, "DROP INDEX a_2").table.key == ()
+
+
+@pytest.mark.parametrize(
     "before",
     [
         alter(table("id INT PRIMARY KEY, v VECTOR(3)"), "ADD VECTOR INDEX ((VEC_L2_DISTANCE(v)))").table,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ticdc_codec.name_case import fold
-from ticdc_lakehouse.schema.column import ColumnText, read_column
+from ticdc_lakehouse.schema.column import read_column
 from ticdc_lakehouse.schema.create import read_entry, refuse_binary
 from ticdc_lakehouse.schema.key import is_key, read_key, read_key_columns
 from ticdc_lakehouse.schema.names import TableName
@@ -172,7 +172,7 @@ def _read_add(tokens: Tokens) -> Iterator[Action]:
 
 
 def _read_add_entry(tokens: Tokens, *, lenient: bool) -> Iterator[Action]:
-    column, key = read_entry(tokens)
+    column, keys = read_entry(tokens)
     if column is not None:
         yield AddColumn(
             column=column.definition,
@@ -181,8 +181,7 @@ def _read_add_entry(tokens: Tokens, *, lenient: bool) -> Iterator[Action]:
             position=_read_position(tokens),
             lenient=lenient,
         )
-    if key is not None:
-        yield key
+    yield from keys
 
 
 def _read_position(tokens: Tokens) -> Position | None:
@@ -238,11 +237,7 @@ def _read_modify(tokens: Tokens) -> tuple[Action, ...]:
     position = _read_position(tokens)
     definition = replace(column.definition, origin_default=column.origin_default)
     modify = ModifyColumn(old=old or column.name, column=definition, position=position, lenient=lenient)
-    return (modify, *_key_of(column))
-
-
-def _key_of(column: ColumnText) -> tuple[AddKey, ...]:
-    return (AddKey(primary=column.key == "PRIMARY", index=None, columns=(column.name,)),) if column.key else ()
+    return (modify, *column.keys)
 
 
 def _read_partition_action(tokens: Tokens) -> tuple[Action, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal as Word
 
 from ticdc_codec.mysql_type import Family, MysqlType, family_of, parse_type, quoted_element, sized
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.literal import Literal, read_value, stored, zero
-from ticdc_lakehouse.schema.statement import Computation, ComputedDefault, Default
+from ticdc_lakehouse.schema.statement import AddKey, Computation, ComputedDefault, Default
 from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError
 from ticdc_lakehouse.schema.unwritten_rows import UNKNOWN_ORIGIN_DEFAULT
 
@@ -44,7 +44,8 @@ class ColumnText:
     computed: ComputedDefault | None = None
     """Set where the text does not show the DEFAULT's value."""
     generated: Word["", "VIRTUAL", "STORED"] = ""
-    key: Word["", "PRIMARY", "UNIQUE"] = ""
+    keys: list[AddKey] = field(default_factory=list)
+    """Its own, in the order of the text."""
     character_bytes: int = 4
     """Most bytes of a character in its character set."""
     new: bool
@@ -200,14 +201,18 @@ def _read_auto_increment(tokens: Tokens, column: ColumnText) -> None:
 
 
 def _read_key(tokens: Tokens, column: ColumnText) -> None:
-    if tokens.take("UNIQUE"):
-        tokens.take("KEY")
-        column.key = column.key or "UNIQUE"
-    else:
+    """Passes PRIMARY KEY, KEY or UNIQUE. TiDB makes a key of each UNIQUE, and one of all PRIMARY KEYs
+    (``columnDefToCol``)."""
+    primary = not tokens.take("UNIQUE")
+    if primary:
         tokens.take("PRIMARY")
         tokens.expect("KEY")
-        column.key = "PRIMARY"
         column.nullable = False
+    else:
+        tokens.take("KEY")
+    key = AddKey(primary=primary, index=None, columns=(column.name,))
+    if not primary or key not in column.keys:
+        column.keys.append(key)
 
 
 def _read_generated(tokens: Tokens, column: ColumnText) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ticdc_lakehouse.schema.column import ColumnText, read_column
@@ -44,13 +45,13 @@ def read_create(tokens: Tokens, database: str | None) -> CreateTable | CreateTab
     return CreateTable(table=table if partitioning is None else replace(table, partitioning=partitioning))
 
 
-def read_entry(tokens: Tokens) -> tuple[ColumnText | None, AddKey | AddForeignKey | None]:
-    """Passes a column, a key, index or foreign key, or a column with its own key."""
+def read_entry(tokens: Tokens) -> tuple[ColumnText | None, Sequence[AddKey | AddForeignKey]]:
+    """Passes a column, a key, index or foreign key, or a column with its own keys."""
     if is_key(tokens):
-        return None, read_key(tokens)
+        key = read_key(tokens)
+        return None, () if key is None else (key,)
     column = read_column(tokens)
-    primary = column.key == "PRIMARY"
-    return column, AddKey(primary=primary, index=None, columns=(column.name,)) if column.key else None
+    return column, column.keys
 
 
 def _read_like(tokens: Tokens, name: TableName, *, is_qualified: bool) -> CreateTableLike:
@@ -68,12 +69,13 @@ def _table(name: TableName, entries: list[Tokens]) -> Table:
     if not columns:
         raise UnreadableError("a table with columns", "none", 1)
     # TiDB makes the keys of columns last; of keys of one length TiCDC chooses the oldest.
-    made = [key for _, key in sorted(read, key=lambda entry: entry[0] is not None) if isinstance(key, AddKey)]
+    constraints = [key for _, keys in sorted(read, key=lambda entry: entry[0] is not None) for key in keys]
+    made = [key for key in constraints if isinstance(key, AddKey)]
     for key in made:
         columns = without_nulls(columns, key)
     keys = keys_of([spelled(key, columns) for key in made])
     table = Table(database=name[0], table=name[1], columns=columns, key=handle_key(columns, keys), keys=keys)
-    for _, foreign in read:  # whose indexes come after all others
+    for foreign in constraints:  # whose indexes come after all others
         if isinstance(foreign, AddForeignKey):
             table = with_foreign_key(table, without_covered(foreign, table.keys or ()))
     return table

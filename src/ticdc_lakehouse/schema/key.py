@@ -92,10 +92,13 @@ def _read_name(tokens: Tokens) -> str | None:
 
 
 def keys_of(made: Sequence[AddKey]) -> tuple[Key, ...]:
-    """Returns the keys and indexes of a new table. Those without a name get theirs when all others have one."""
+    """Returns the keys and indexes of a new table. Those without a name get theirs when all others have one. So does
+    the primary key, whose name no other one has then, though TiDB calls it PRIMARY."""
     given = {fold(key.index) for key in made if key.index is not None}
     keys: tuple[Key, ...] = ()
     for key in made:
+        if key.primary and key.index is None:
+            given.add(fold(free_name(keys, _first(key), given)))
         keys = added(keys, key, given)
     return keys
 
@@ -105,9 +108,14 @@ def added(keys: tuple[Key, ...], key: AddKey, given: Set[str] = frozenset()) -> 
     it, if that is the name of another one, or among those ``given``."""
     if key.primary:
         return (*keys, Key(name="PRIMARY", columns=key.columns))
-    # CREATE TABLE calls a key expression_index if any part of it is an expression, ALTER TABLE if the first one is.
-    name = key.index or free_name(keys, key.columns[0] if key.columns else key.called, given)
+    name = key.index or free_name(keys, _first(key), given)
     return (*keys, Key(name=name, columns=key.columns, unique=key.unique))
+
+
+def _first(key: AddKey) -> str:
+    """Returns what TiDB calls a key without a name: CREATE TABLE calls it expression_index if any part of it is an
+    expression, ALTER TABLE if the first one is."""
+    return key.columns[0] if key.columns else key.called
 
 
 def with_foreign_key(table: Table, foreign: AddForeignKey) -> Table:
