@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from altered import alter, table
 
 from ticdc_lakehouse.schema.effect import ColumnConverted
-from ticdc_lakehouse.schema.unwritten_rows import UNKNOWN_ORIGIN_DEFAULT
+from ticdc_lakehouse.schema.unwritten_rows import UNKNOWN_ORIGIN_DEFAULT, unknown_origin_default
 
 
 def origin_default(*alters: str) -> tuple[str | None, bool]:
@@ -49,11 +51,21 @@ def may_show_default(columns: str, *alters: str, options: str = "") -> bool:
         ("ADD COLUMN a BINARY(2) DEFAULT 'x'", "MODIFY a VARCHAR(20)", "MODIFY a VARCHAR(10) DEFAULT '7800'"),
         ("ADD COLUMN a BINARY(2) DEFAULT x'ff'", "MODIFY a VARCHAR(9)", "MODIFY a VARCHAR(8) DEFAULT (UUID())"),
         ("ADD COLUMN a VARBINARY(2) DEFAULT x'ff'", "MODIFY a VARCHAR(9)", "MODIFY a VARCHAR(8) DEFAULT (UUID())"),
+        ("ADD COLUMN a BINARY(2) DEFAULT x'ff'", "MODIFY a CHAR(2)", "MODIFY a TEXT"),
         ("ADD COLUMN a BIGINT DEFAULT 5", "MODIFY a INT DEFAULT 5", "MODIFY a SMALLINT DEFAULT 5"),
     ],
 )
 def test_rows_may_show_another_default(alters: tuple[str, ...]) -> None:
     assert may_show_default("c BIGINT, s VARCHAR(20)", *alters)
+
+
+def test_a_char_whose_default_is_not_known_may_show_spaces() -> None:
+    """As after ADD COLUMN … DEFAULT (date_format(now(), '%b  ')): its value may end with spaces."""
+    known = alter(table("id INT PRIMARY KEY, c BIGINT"), "ADD COLUMN s CHAR(9) DEFAULT 'ab'").table
+    added = replace(known.columns[-1], origin_default=unknown_origin_default(77))
+    (converted,) = alter(replace(known, columns=(*known.columns[:-1], added)), "MODIFY s TEXT").effects
+    assert isinstance(converted, ColumnConverted)
+    assert converted.may_show_default
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,9 @@ def _may_stay(before: ColumnDefinition, modified: ColumnDefinition) -> bool:
 
 
 def _shows_spaces(before: ColumnDefinition, after: MysqlType) -> bool:
-    is_padded = before.type.name == "char" and (before.origin_default or "").endswith(" ")
+    """True for a CHAR that becomes another string and whose origin default ends with spaces, or is not known."""
+    first = before.origin_default
+    is_padded = before.type.name == "char" and first is not None and (first.endswith(" ") or not is_known(first))
     return is_padded and after.family in _STRINGS and after.name != "char"
 
 
