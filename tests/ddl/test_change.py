@@ -8,7 +8,7 @@ import pytest
 from altered import alter, table
 
 from ticdc_codec.errors import ApplyError
-from ticdc_codec.event import Column
+from ticdc_codec.event import Column, NamedBy
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_json, table_from_wire, table_to_json
 from ticdc_lakehouse.schema.effect import (
     Changed,
@@ -453,6 +453,33 @@ def test_rows_keep_no_value_of_an_added_column_in_another_table(
 def test_tables_whose_columns_differ_in_case_alone_exchange_their_rows() -> None:
     plain = table(f"{COLUMNS.replace('`id`', '`ID`').replace('Name', 'NAME')}, PRIMARY KEY (iD)")
     assert exchanged(alter(plain, "PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (10))").table, PLAIN, "p")
+
+
+@pytest.mark.parametrize(
+    ("kind", "by"), [("VARCHAR(9)", None), ("ENUM('a', 'b')", "index"), ("SET('a', 'b')", "index")]
+)
+def test_only_an_enum_or_set_has_values_by_number(kind: str, by: str | None) -> None:
+    before = table("id INT PRIMARY KEY, e ENUM('a')")
+    before = replace(before, columns=(before.columns[0], replace(before.columns[1], by="index")))
+    assert alter(before, f"MODIFY e {kind}").table.columns[1].by == by
+
+
+@pytest.mark.parametrize("by", [None, "index"])
+def test_a_text_that_was_an_enum_exchanges_its_rows(by: NamedBy | None) -> None:
+    """An earlier version's definitions call it one by number, although its values are texts."""
+    one, two = (table_after(each, ("ADD COLUMN e VARCHAR(9)",)) for each in (RANGE, UNPARTITIONED))
+    one = replace(one, columns=(*one.columns[:-1], replace(one.columns[-1], by=by)))
+    assert exchanged(one, two, "p1").low == "10"
+
+
+@pytest.mark.parametrize("kind", ["enum", "set"])
+def test_numbers_and_names_of_enums_without_elements_are_not_exchanged(kind: str) -> None:
+    columns = Column(name="id", type="int", key=True), Column(name="e", type=kind, by="index")
+    plain = table_from_wire("d", "t", columns)
+    named = replace(plain, columns=(plain.columns[0], replace(plain.columns[1], by="name")))
+    with pytest.raises(ApplyError, match="the two tables' columns or keys are not the same"):
+        exchanged(replace(named, partitioning=RANGE.partitioning), plain, "p1")
+    assert exchanged(replace(plain, partitioning=RANGE.partitioning), plain, "p1").low == "10"
 
 
 @pytest.mark.parametrize("added", ["ADD COLUMN c INT NOT NULL DEFAULT 5", "ADD COLUMN c INT"])

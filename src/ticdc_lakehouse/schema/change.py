@@ -270,8 +270,9 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     primary = any(_same(before.name, name) for key in table.keys or () if key.primary for name in key.columns)
     nullable = action.column.nullable and not primary
     column = with_origin_default(before, action.column)
+    by = before.by if column.has_names else None
     after = replace(
-        column, by=before.by, open=before.open, declared=before.declared, pending=before.pending, nullable=nullable
+        column, by=by, open=before.open, declared=before.declared, pending=before.pending, nullable=nullable
     )
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not (before.sized and same_type(before.type, after.type)):

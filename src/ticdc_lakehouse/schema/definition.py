@@ -59,6 +59,11 @@ class ColumnDefinition:
     are: most protocols call a DATETIME(3) ``datetime``, and a CHAR(9) ``char``, which is CHAR(1) in a statement."""
 
     @property
+    def has_names(self) -> bool:
+        """True of an ENUM or SET, whose values are names with numbers."""
+        return self.type.family in (Family.ENUM, Family.SET)
+
+    @property
     def has_unknown_digits(self) -> bool:
         """True if the number of digits in the texts of its values is not known: for a moment messages do not show
         it."""

@@ -90,7 +90,8 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsRemoved:
 
 
 def _is_same_column(one: ColumnDefinition, other: ColumnDefinition) -> bool:
-    same_values = bool(one.type.elements) or one.by == other.by
+    # Of an ENUM or SET without elements the lake has what messages have: numbers or names.
+    same_values = not one.has_names or bool(one.type.elements) or one.by == other.by
     return fold(one.name) == fold(other.name) and same_type(one.type, other.type) and same_values
 
 
