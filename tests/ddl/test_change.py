@@ -315,6 +315,7 @@ def gone(before: Table, text: str) -> Rows:
             [("y", None, "70", "2000", None)],
         ),
         (HASH, "TRUNCATE PARTITION ALL", [("id", None, None, None, None)]),
+        (table("v INT AS (1 + 1)", "PARTITION BY HASH (v) PARTITIONS 2"), "TRUNCATE PARTITION ALL", []),
         (RANGE, "REORGANIZE PARTITION p0, p1 INTO (PARTITION p VALUES LESS THAN (20))", []),
         (RANGE, "REMOVE PARTITIONING", []),
         (RANGE, "PARTITION BY HASH (id) PARTITIONS 3", []),

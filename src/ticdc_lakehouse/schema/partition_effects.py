@@ -27,8 +27,8 @@ not know."""
 def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[Effect, ...]]:
     """Returns the table after DROP or TRUNCATE PARTITION, and the rows that go. Raises ApplyError if nothing shows
     which."""
-    if not action.names:
-        return table, (RowsRemoved(column=table.sent[0], function=None),)
+    if not action.names:  # all rows; none can be here of a table whose columns are all virtual
+        return table, tuple(RowsRemoved(column=column, function=None) for column in table.sent[:1])
     partitioning = table.partitioning
     by_rows = () if partitioning is None else _BY_ROWS if action.keep else ("range", "list")
     if partitioning is None or partitioning.method not in by_rows or not partitioning.partitions:
