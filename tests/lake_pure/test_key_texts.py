@@ -5,13 +5,15 @@ A table's key may name its columns in another order than its messages list them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold import key_range
+from ticdc_lakehouse.gold.altered_rows import AlteredRows, with_new_keys
 from ticdc_lakehouse.gold.step_changes import row_keys_sql
-from ticdc_lakehouse.planning.steps import MergeRows
+from ticdc_lakehouse.planning.steps import AlterRows, MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.script import tables_from_sql
 
@@ -60,3 +62,12 @@ def test_the_range_of_the_first_key_column_is_that_of_its_values() -> None:
     assert found.of_stored == f"AND (t.`z` {within})"
     assert found.of_changes == f"AND try_cast(get_json_object(s._ticdc_key, '$[1]') AS INT) {within}"
     assert "get_json_object(_ticdc_key, '$[1]')" in spark.queries[-1]
+
+
+def test_rows_keep_their_keys_where_a_table_has_none_any_more() -> None:
+    """All of them would have the text of no values, as if they were one row."""
+    rows = AlteredRows(query="SELECT * FROM t", columns=("a", "_ticdc_key"), rekeyed=True)
+    keyless = replace(TABLE, key=(), keys=())
+    made = with_new_keys(_lake(_Spark()), rows, AlterRows(commit_ts=5, query="", effects=(), table=keyless), "UTC")
+    assert made.query == "SELECT `a` AS `a`, `_ticdc_key` AS `_ticdc_key` FROM (SELECT * FROM t)"
+    assert not made.same, "the table is written again: a key's column, by which it is clustered, may go later"

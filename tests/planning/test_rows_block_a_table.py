@@ -9,6 +9,7 @@ import pytest
 from one_table import (
     ID,
     KNOWN,
+    LATER,
     ROWS,
     STATE,
     V,
@@ -44,6 +45,9 @@ TWO_KEYS = definition(sql="CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARC
 OF_V = replace(ROWS, columns=(replace(ID, key=False), replace(V, key=True)))
 """Rows that name v as their key."""
 PARTLY_VIRTUAL = definition(sql=VIRTUAL.format(""))
+UNIQUE_NULLS = definition(sql="CREATE TABLE d.t (id BIGINT, v VARCHAR(9) UNIQUE)")
+DROPPED_KEY = definition(sql="CREATE TABLE d.t (id BIGINT, v VARCHAR(9) UNIQUE, PRIMARY KEY (id) NONCLUSTERED)")
+DROP_KEY = ddl(17, "ALTER TABLE t DROP PRIMARY KEY")
 
 
 def of_two_keys(*types: str) -> RowGroup:
@@ -176,6 +180,50 @@ STOPS = {
         planning_input(ROWS, known=PARTLY_VIRTUAL, state=STATE),
         14,
         "no handle key",
+    ),
+    "a key on the wire that is an index of the definition, which has none": (
+        planning_input(OF_V, known=definition(sql=VIRTUAL.format(", KEY (v, g)")), state=STATE),
+        14,
+        "the handle key of its rows is v, the table's definition has none",
+    ),
+    "a key on the wire that may be NULL in the definition, which has none": (
+        planning_input(OF_V, known=UNIQUE_NULLS, state=STATE),
+        14,
+        "the handle key of its rows is v, the table's definition has none",
+    ),
+    "rows that name the primary key which a DDL dropped, where no other is left": (
+        planning_input(LATER, known=DROPPED_KEY, state=STATE, ddls=(DROP_KEY,)),
+        18,
+        "the handle key of its rows is id, the table's definition has none",
+    ),
+    "rows that name a key with NULLs after the DROP of the primary key": (
+        planning_input(replace(OF_V, first=19, last=19), known=DROPPED_KEY, state=STATE, ddls=(DROP_KEY,)),
+        18,
+        "the handle key of its rows is v, the table's definition has none",
+    ),
+    "rows of force-replicate after the DROP of the last key": (
+        planning_input(
+            replace(LATER, columns=(replace(ID, key=False), V), keyed=False),
+            known=DROPPED_KEY,
+            state=STATE,
+            ddls=(DROP_KEY,),
+        ),
+        18,
+        "the table has no handle key known to the feed",
+    ),
+    "rows with a key of no columns, none in the definition": (
+        planning_input(
+            replace(ROWS, columns=(replace(ID, key=False), V)),
+            known=definition(sql="CREATE TABLE d.t (id BIGINT, v VARCHAR(9))"),
+            state=STATE,
+        ),
+        14,
+        "the table has no handle key known to the feed",
+    ),
+    "the DROP of the last key alone": (
+        planning_input(ROWS, known=DROPPED_KEY, state=STATE, ddls=(DROP_KEY,)),
+        20,
+        None,
     ),
     "another handle key than rows named before": (
         planning_input(OF_V, known=WIRE, state=STATE),
@@ -406,10 +454,3 @@ def test_keys_are_made_from_the_definition_where_rows_name_another_of_its_keys()
     (*_, step) = plan(planning_input(OF_V, known=known, state=STATE, ddls=modified)).steps
     assert isinstance(step, MergeRows)
     assert (step.table.key, step.wire_keys) == (("id",), False)
-
-
-def test_any_whole_key_of_rows_is_that_of_a_table_without_one() -> None:
-    known = definition(sql=VIRTUAL.format(", KEY (v, g)"))
-    (step,) = plan(planning_input(OF_V, known=known, state=STATE)).steps
-    assert isinstance(step, MergeRows)
-    assert (step.table.key, step.wire_keys, step.through) == ((), True, 20)

@@ -70,7 +70,10 @@ def irregular_without(name: str) -> str:
 
 def with_new_keys(lake: Lake, rows: AlteredRows, step: AlterRows, time_zone: str) -> AlteredRows:
     """Returns the rows with new keys: a row's key is made of the texts of its key columns, as the wire would write
-    it. Raises ApplyError if there are rows, and these texts are not known or are those of two rows."""
+    it. Raises ApplyError if there are rows, and these texts are not known or are those of two rows. The rows of a table
+    that has no key any more keep theirs: TiCDC sends no change of them, and all of them would have one text."""
+    if not step.table.key:
+        return rows.select({})
     try:
         rekeyed = rows.select({KEY: stored_key_sql(step.table, time_zone)})
     except ApplyError:

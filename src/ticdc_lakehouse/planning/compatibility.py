@@ -57,6 +57,9 @@ def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined
     if defect is not None:
         return StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=defect)
     mismatch = _mismatch(table, group, signs=not (config.traits.flags_may_be_stale and defined))
+    if mismatch is None and not table.key:
+        # Rows that are there may have the texts of another key, and nothing says of which: no MERGE could find them.
+        mismatch = f"the handle key of its rows is {_named(group)}, the table's definition has none"
     return None if mismatch is None else incompatible(mismatch)
 
 
@@ -64,8 +67,8 @@ def names_key(table: Table, group: RowGroup) -> bool:
     """True if the rows name the table's key, or, where the table has none, a whole key: of a key with virtual columns,
     Open Protocol marks only the other columns."""
     named = _key_of(group)
-    is_tables = named == _folded(table.key) if table.key else not table.is_part_of_key(named)
-    return group.keyed and is_tables
+    is_whole = named == _folded(table.key) if table.key else bool(named) and not table.is_part_of_key(named)
+    return group.keyed and is_whole
 
 
 def _other_key(table: Table, group: RowGroup, config: GoldConfig) -> str | None:
@@ -73,7 +76,7 @@ def _other_key(table: Table, group: RowGroup, config: GoldConfig) -> str | None:
     rows would become one. None if it can, also where the rows name another unique key of the definition: keys are made
     from the definition then."""
     named, key = _key_of(group), _folded(table.key)
-    now = ", ".join(column.name for column in group.columns if column.key) or "none"
+    now = _named(group) or "none"
     before = ", ".join(table.key) or "none"
     if named == key:
         return None
@@ -94,6 +97,10 @@ def _other_key(table: Table, group: RowGroup, config: GoldConfig) -> str | None:
 
 def _key_of(group: RowGroup) -> Set[str]:
     return _folded(column.name for column in group.columns if column.key)
+
+
+def _named(group: RowGroup) -> str:
+    return ", ".join(column.name for column in group.columns if column.key)
 
 
 def _folded(names: Iterable[str]) -> Set[str]:
