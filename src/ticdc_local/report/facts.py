@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from ticdc_codec.event import Kind
+from ticdc_codec.tso import first_of
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS, values_of
 from ticdc_lakehouse.ops.status import FeedStatus
+from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import literal
@@ -60,6 +63,7 @@ class DdlFacts:
     """One DDL of the feed."""
 
     tso: int
+    """Its commit_ts, or the first TSO of its millisecond where the wire has only that."""
     query: str
 
 
@@ -94,7 +98,7 @@ class FeedFacts:
     rows: dict[tuple[int, TableName], int]
     """Row changes by window and table, duplicates included."""
     ddls: tuple[DdlFacts, ...]
-    """The newest ones, by commit_ts."""
+    """The newest ones, the newest first."""
     tables: tuple[TableFacts, ...]
 
 
@@ -145,21 +149,36 @@ def _seconds(since: datetime | None, until: datetime | None) -> float | None:
     return (until - since).total_seconds()
 
 
-def _rows(lake: DeltaReader, feed: str, windows: Sequence[WindowFacts]) -> dict[tuple[int, TableName], int]:
+def _rows(lake: DeltaReader, feed: str, windows: Sequence[WindowFacts]) -> Counter[tuple[int, TableName]]:
+    """Counts the rows of each window: of its commits, or in mode eventual of its bronze batches, whose commits may be
+    of any time. A row that was replayed from quarantine counts where its message arrived."""
     counts = lake.rows(f"""
         SELECT w.number, e.database, e.table, count(*) AS changes
-        FROM {events_table.full_name(lake, feed)} AS e JOIN {lake.table(Layer.OPS, WINDOWS)} AS w
-          ON e.commit_ts > w.from_tso AND e.commit_ts <= w.tso
-        WHERE e.kind = '{Kind.ROW}' AND w.feed = {literal(feed)} AND w.number >= {windows[0].number}
+        FROM {events_table.full_name(lake, feed)} AS e JOIN (
+            SELECT number, mode, from_tso, tso, batch, lag(batch, 1, -1) OVER (ORDER BY number) AS from_batch
+            FROM {lake.table(Layer.OPS, WINDOWS)} WHERE feed = {literal(feed)}
+        ) AS w ON CASE WHEN w.mode = '{Mode.EVENTUAL}' THEN e.batch > w.from_batch AND e.batch <= w.batch
+                       ELSE e.commit_ts > w.from_tso AND e.commit_ts <= w.tso END
+        WHERE e.kind = '{Kind.ROW}' AND w.number >= {windows[0].number}
         GROUP BY w.number, e.database, e.table""")
-    return {(row["number"], TableName(row["database"], row["table"])): row["changes"] for row in counts}
+    total = Counter[tuple[int, TableName]]()
+    for row in counts:
+        total[row["number"], TableName(row["database"], row["table"])] += row["changes"]  # of each spelling of the name
+    return total
 
 
 def _ddls(lake: DeltaReader, feed: str) -> tuple[DdlFacts, ...]:
     ddls = lake.rows(f"""
-        SELECT DISTINCT commit_ts, query FROM {events_table.full_name(lake, feed)}
-        WHERE kind = '{Kind.DDL}' AND commit_ts IS NOT NULL ORDER BY commit_ts DESC, query LIMIT {NEWEST_DDLS}""")
-    return tuple(DdlFacts(tso=row["commit_ts"], query=row["query"]) for row in ddls)
+        SELECT DISTINCT commit_ts, CASE WHEN commit_ts IS NULL THEN commit_time END AS time, query
+        FROM {events_table.full_name(lake, feed)}
+        WHERE kind = '{Kind.DDL}' AND (commit_ts IS NOT NULL OR commit_time IS NOT NULL)""")
+    facts = [DdlFacts(tso=_commit_order(row["commit_ts"], row["time"]), query=row["query"]) for row in ddls]
+    return tuple(sorted(facts, key=lambda ddl: (-ddl.tso, ddl.query))[:NEWEST_DDLS])
+
+
+def _commit_order(commit_ts: int | None, time: datetime) -> int:
+    """Returns the same as `events_table.COMMIT_ORDER`, for which the reader has no functions."""
+    return first_of(round(time.timestamp() * 1000)) if commit_ts is None else commit_ts
 
 
 def _tables(lake: DeltaReader, feed: str) -> tuple[TableFacts, ...]:
