@@ -40,6 +40,10 @@ SCHEMAS = {
     "definitions": {"feed": pa.string(), "number": pa.int64(), "run": pa.string(), "place": pa.int32()}
     | {"database": pa.string(), "table": pa.string(), "commit_ts": pa.int64(), "source": pa.string()}
     | {"name": pa.string(), "data": pa.string(), "definition": pa.string(), "named_at": pa.int64()},
+    "quarantine_actions": {"feed": pa.string(), "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64()}
+    | {"action": pa.string(), "note": pa.string(), "acted_at": TIME},
+    "retention": {"feed": pa.string(), "layer": pa.string(), "first_batch": pa.int64(), "tso": pa.int64()}
+    | {"held_by": pa.string(), "kept_at": TIME},
     "topics": {"feed": pa.string(), "topic": pa.string(), "database": pa.string(), "table": pa.string()}
     | {"number": pa.int64()},
 }

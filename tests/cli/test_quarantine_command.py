@@ -151,12 +151,45 @@ def test_a_dry_run_says_what_would_decode_and_changes_nothing(
     assert notes == f"Next: ticdc-lake quarantine replay --feed crm --at t/0/1 --project {project}\n"
     for json_or_text in ([], ["--json"]):
         assert quarantine(project, "replay", "--dry-run", "--at", "t/0/9", *json_or_text) == 1
-    assert capsys.readouterr().out.splitlines() == [
-        "crm: of 0 messages 0 would decode, 0 stay open",
-        "crm: no open message at t/0/9",
-        "[]",
+    *text, objects = capsys.readouterr().out.splitlines()
+    assert text == ["crm: of 0 messages 0 would decode, 0 stay open", "crm: no open message at t/0/9"]
+    assert json.loads(objects) == [
+        {"position": "t/0/9", "decodes": False, "reason": "absent", "detail": "no open message"}
     ]
     assert sorted(project.rglob("*")) == before
+
+
+@pytest.fixture
+def acted(project: Path) -> Path:
+    """The project, with its first message dismissed and the second one replayed."""
+    place = {"feed": "crm", "topic": "t", "partition": 0, "acted_at": NOW}
+    actions = [{**place, "offset": 1, "action": "dismissed"}, {**place, "offset": 2, "action": "replayed"}]
+    write(project / ".lake" / "ops" / "quarantine_actions", "quarantine_actions", actions)
+    return project
+
+
+def test_a_dry_run_takes_a_dismissed_message_by_its_position_as_a_replay_does(
+    acted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert quarantine(acted, "replay", "--dry-run", "--at", "t/0/1") == 0
+    assert capsys.readouterr().out == "crm: of 1 message 1 would decode, 0 stay open\n"
+    assert quarantine(acted, "replay", "--dry-run", "--json", "--at", "t/0/1", "--at", "t/0/2") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [(each["position"], each["decodes"]) for each in found] == [("t/0/1", True), ("t/0/2", False)]
+    assert quarantine(acted, "replay", "--dry-run") == 0
+    assert capsys.readouterr().out == "crm: of 0 messages 0 would decode, 0 stay open\n"
+
+
+def test_a_dry_run_refuses_a_message_whose_later_changes_are_deleted_as_a_replay_does(
+    acted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    floor = {"feed": "crm", "layer": "silver", "first_batch": 1, "tso": 0, "held_by": "-", "kept_at": NOW}
+    write(acted / ".lake" / "ops" / "retention", "retention", [floor])
+    landed = {"batch": 0, "topic": "t", "partition": 0, "end_offset": 3, "messages": 0}
+    write(acted / ".lake" / "bronze" / "crm_offsets", "offsets", [landed])
+    assert quarantine(acted, "replay", "--dry-run", "--at", "t/0/1") == 2
+    said = "feed crm: message t/0/1 cannot be replayed: bronze and silver keep those from offset 3 on"
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("action", [["replay"], ["dismiss", "--reason", "made up"]])

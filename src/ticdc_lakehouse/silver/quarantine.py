@@ -211,9 +211,27 @@ def reasons(lake: Reader, feed: str, positions: Sequence[Position] = ()) -> dict
 
 def first_open(lake: Reader, feed: str, positions: Sequence[Position], limit: int | None = None) -> list[Values]:
     """Returns the first open messages, or all, by Kafka's timestamp: columns of ``silver.<feed>_quarantine``."""
+    return _first(lake, open_messages_sql(lake, feed), positions, limit)
+
+
+def first_replayable(lake: Reader, feed: str, positions: Sequence[Position], limit: int) -> list[Values]:
+    """Returns the first of the messages that `replay` would decode, by Kafka's timestamp: columns of
+    ``silver.<feed>_quarantine``. Raises ConfigError as `replay` does before it decodes."""
+    messages = _first(lake, open_messages_sql(lake, feed, done_before_replay(positions)), positions, limit)
+    if messages:
+        _check_kept(lake, feed, positions)
+    return messages
+
+
+def _first(lake: Reader, messages: str, positions: Sequence[Position], limit: int | None) -> list[Values]:
     return lake.rows(f"""
-        SELECT * FROM ({open_messages_sql(lake, feed)}) AS open WHERE {_at(positions)}
+        SELECT * FROM ({messages}) AS open WHERE {_at(positions)}
         ORDER BY timestamp, topic, partition, offset {"" if limit is None else f"LIMIT {limit}"}""")
+
+
+def done_before_replay(positions: Sequence[Position]) -> tuple[QuarantineAction, ...]:
+    """Returns the actions after which a message is not replayed: a dismissed one is, if its position is given."""
+    return (QuarantineAction.REPLAYED,) if positions else tuple(QuarantineAction)
 
 
 def absent(
@@ -273,9 +291,7 @@ def replay(
 
 def _replayable(lake: Lake, feed: str, positions: Sequence[Position], reason: str | None) -> DataFrame:
     """Returns position and batch of the messages to replay, as `replay` describes them."""
-    candidates = lake.spark.sql(
-        open_messages_sql(lake, feed, (QuarantineAction.REPLAYED,) if positions else tuple(QuarantineAction))
-    )
+    candidates = lake.spark.sql(open_messages_sql(lake, feed, done_before_replay(positions)))
     if reason is not None:
         candidates = candidates.where(F.col("reason") == reason)
     return _selected(lake, candidates, positions).select(*_POSITION, "batch")
@@ -296,7 +312,7 @@ def _raw(lake: Lake, feed: str, waiting: DataFrame, batches: Sequence[Range]) ->
     return messages.where(ranges_sql(batches)).join(F.broadcast(waiting), [*_POSITION, "batch"])
 
 
-def _check_kept(lake: Lake, feed: str, positions: Sequence[Position]) -> None:
+def _check_kept(lake: Reader, feed: str, positions: Sequence[Position]) -> None:
     """Raises ConfigError for a position whose bytes, or whose rows' later changes, are deleted."""
     first = first_offsets(lake, feed) if positions else {}
     for topic, partition, offset in positions:

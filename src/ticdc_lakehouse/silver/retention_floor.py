@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pyspark.sql import functions as F
-
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.sql.text import literal
@@ -61,12 +59,13 @@ def record(lake: Lake, feed: str, layer: Layer, floor: RetentionFloor) -> None:
     rows.write.format("delta").mode("append").saveAsTable(table)
 
 
-def first_offsets(lake: Lake, feed: str) -> dict[tuple[str, int], int]:
+def first_offsets(lake: Reader, feed: str) -> dict[tuple[str, int], int]:
     """Returns by topic and partition the first offset whose message can be replayed: bronze has its bytes, and silver
     the changes that came after it."""
     first = max(retention_floor(lake, feed, layer).first_batch for layer in (Layer.BRONZE, Layer.SILVER))
     if first == 0:
         return {}
-    offsets = lake.spark.table(lake.table(Layer.BRONZE, landing.offsets_table(feed))).where(F.col("batch") < first)
-    ends = offsets.groupBy("topic", "partition").agg(F.max("end_offset")).collect()
-    return {(topic, partition): end for topic, partition, end in ends}
+    ends = lake.rows(f"""
+        SELECT topic, partition, max(end_offset) AS end_offset
+        FROM {lake.table(Layer.BRONZE, landing.offsets_table(feed))} WHERE batch < {first} GROUP BY topic, partition""")
+    return {(row["topic"], row["partition"]): row["end_offset"] for row in ends}

@@ -19,7 +19,7 @@ from ticdc_local.cli.arguments import feed_argument, in_same_place, place_argume
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import check_feed, feed_files, feed_named, open_reader
-from ticdc_local.cli.quarantined_messages import failure_text, print_absent, show, trial, tried_object
+from ticdc_local.cli.quarantined_messages import absent_object, failure_text, print_absent, show, trial, tried_object
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.runner.display import without_controls
 
@@ -56,7 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="list and replay --dry-run: print a JSON list with one object per open message",
+        help="list and replay --dry-run: print a JSON list with one object per message",
     )
     parser.add_argument("--explain", action="store_true", help="show: what each byte is, as far as it can be read")
     parser.add_argument("--dry-run", action="store_true", help="replay: say what would decode now, change nothing")
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 def _act(options: argparse.Namespace, lake: DeltaReader, feed: str, messages: list[str]) -> int:
     """Replays or dismisses; 1 if a message stays open, or a position has none. Spark starts where there is one."""
     dismisses, positions = options.action == "dismiss", positions_of(messages)
-    done = tuple(QuarantineAction) if dismisses else (QuarantineAction.REPLAYED,)  # a dismissed message may be replayed
+    done = tuple(QuarantineAction) if dismisses else quarantine.done_before_replay(positions)
     absent = quarantine.absent(lake, feed, positions, done)
     code = 0
     if not absent or len(absent) < len(set(positions)):
@@ -174,7 +174,7 @@ def _rest(feed: str, count: int) -> list[str]:
 def _try_replay(options: argparse.Namespace, lake: DeltaReader, feed: Feed, positions: list[Position]) -> int:
     """Prints how many messages would decode now, and why the others would not; 1 if there are others, or a position has
     no open message."""
-    absent = quarantine.absent(lake, feed.name, positions)
+    absent = quarantine.absent(lake, feed.name, positions, quarantine.done_before_replay(positions))
     limit = max(_TRIED, len(positions))
     with progress("decoding"):
         tried = trial(lake, feed, positions, limit)
@@ -182,7 +182,7 @@ def _try_replay(options: argparse.Namespace, lake: DeltaReader, feed: Feed, posi
     if len(tried) == limit > len(positions):
         note(f"{feed.name}: only the first {limit} were tried")
     if options.json:
-        print(json.dumps([*map(tried_object, tried)]))
+        print(json.dumps([*map(tried_object, tried), *map(absent_object, absent)]))
         return 1 if failed or absent else 0
     count = counted(len(tried), "message")
     print(f"{feed.name}: of {count} {len(tried) - len(failed)} would decode, {len(failed)} stay open")

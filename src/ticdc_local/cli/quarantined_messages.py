@@ -31,6 +31,7 @@ _LINE = 16
 """Bytes on a line of a dump."""
 _AROUND = 4
 """Lines of a dump before and after the one with the fault."""
+_ABSENT = "no open message"
 _GROUP_BYTES = 64 * 2**20
 """Of values that are decoded on trial together."""
 
@@ -64,14 +65,24 @@ def show(options: argparse.Namespace, lake: DeltaReader, feed: Feed, positions: 
 
 def print_absent(feed: str, positions: Sequence[Position]) -> None:
     """Prints a line for each position that has no open message."""
-    for topic, partition, offset in positions:
-        print(f"{feed}: no open message at {topic}/{partition}/{offset}")
+    for position in positions:
+        print(f"{feed}: {_ABSENT} at {_text(position)}")
+
+
+def absent_object(position: Position) -> dict[str, object]:
+    """Returns a position that has no message to decode on trial, as a JSON object."""
+    return {"position": _text(position), "decodes": False, "reason": "absent", "detail": _ABSENT}
+
+
+def _text(position: Position) -> str:
+    return "/".join(map(str, position))
 
 
 def trial(lake: DeltaReader, feed: Feed, positions: Sequence[Position], limit: int) -> list[Tried]:
-    """Returns the first open messages (all, or those at these positions), decoded with today's code and options."""
+    """Returns the first of the messages that a replay would decode, decoded with today's code and options: open ones,
+    or those at these positions, also dismissed ones. Raises ConfigError for one that retention has deleted."""
     decoding = decoding_of(feed, external_schemas.learned(lake, feed.name))
-    messages = _with_bytes(lake, feed, quarantine.first_open(lake, feed.name, positions, limit))
+    messages = _with_bytes(lake, feed, quarantine.first_replayable(lake, feed.name, positions, limit))
     return [tried for some in _in_groups(messages) for tried in _tried(decoding, some)]
 
 
