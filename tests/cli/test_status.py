@@ -83,6 +83,30 @@ def test_a_lake_that_cannot_be_read_is_broken(
     )
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "status",
+        "status --check",
+        "status --json",
+        "report --output -",
+        "quarantine list",
+        "quarantine list --json",
+        "quarantine show --at t/0/1",
+    ],
+)
+def test_where_there_is_no_feed_a_monitor_does_not_find_that_all_is_fine(
+    project: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    feeds = project / "resources" / "feeds"
+    shutil.rmtree(feeds)
+    assert main(command.split()) == 2
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert f"expected a feed, found none: no feed file in {feeds} or {project}/.lake/feeds" in said
+    assert (f", and {project}/.lake has published none; name" in said) == (not command.startswith("quarantine"))
+
+
 def test_the_command_that_runs_a_new_feed_is_for_the_same_place(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

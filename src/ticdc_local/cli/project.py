@@ -34,8 +34,12 @@ def existing_lake(options: argparse.Namespace) -> Path:
 def feed_files(options: argparse.Namespace) -> dict[str, Path]:
     """Returns the file of each feed, by the feed's name: those of the project, and those that verify-stream left in a
     lake."""
-    folders = (lake_root(options) / "feeds", feeds_folder(options))
+    folders = _feed_folders(options)
     return {path.stem: path for folder in folders for path in sorted(folder.glob(f"{VISIBLE}.yml"))}
+
+
+def _feed_folders(options: argparse.Namespace) -> tuple[Path, Path]:
+    return lake_root(options) / "feeds", feeds_folder(options)
 
 
 FeedOrMistake = Feed | ConfigError | None
@@ -66,6 +70,16 @@ def check_feed(options: argparse.Namespace, name: str, known: Collection[str]) -
         raise no_such_feed(feeds_folder(options) / f"{name}.yml", known)
 
 
+def no_feeds(options: argparse.Namespace, and_nowhere_else: str = "") -> ConfigError:
+    """Returns the error of a command that looks at all feeds where there are none: a monitor that looks in a wrong
+    folder must not find that all is fine."""
+    of_lake, of_project = _feed_folders(options)
+    return ConfigError(
+        f"expected a feed, found none: no feed file in {of_project} or {of_lake}{and_nowhere_else}; name another "
+        "project with --project, or write a feed's file: `ticdc-lake feed new`"
+    )
+
+
 def feed_named(options: argparse.Namespace, name: str) -> Feed:
     """Returns the feed of this name. Raises ConfigError for one that has no file, or whose file is wrong."""
     files = feed_files(options)
@@ -84,9 +98,11 @@ def options_given(feed: Feed) -> dict[str, object]:
 
 def chosen_feeds(options: argparse.Namespace, lake: DeltaReader) -> list[str]:
     """Returns ``--feed``, else all feeds: those with a file and those that gold has published. Raises ConfigError for
-    one that is neither."""
+    one that is neither, and if there is none."""
     known = sorted({*feed_files(options), *published_feeds(lake)})
     if options.feed is None:
+        if not known:
+            raise no_feeds(options, f", and {lake_root(options)} has published none")
         return known
     check_feed(options, options.feed, known)
     return [options.feed]

@@ -18,7 +18,7 @@ from ticdc_lakehouse.silver.quarantine import ALL, Position, QuarantineAction, f
 from ticdc_local.cli.arguments import feed_argument, in_same_place, place_arguments, refuse
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
-from ticdc_local.cli.project import check_feed, feed_files, feed_named, open_reader
+from ticdc_local.cli.project import check_feed, feed_files, feed_named, no_feeds, open_reader
 from ticdc_local.cli.quarantined_messages import absent_object, failure_text, print_absent, show, trial, tried_object
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.runner.display import without_controls
@@ -112,6 +112,8 @@ def _check_arguments(options: argparse.Namespace) -> None:
 def _feeds(options: argparse.Namespace) -> list[str]:
     known = sorted(feed_files(options))
     if options.feed is None:
+        if not known:
+            raise no_feeds(options)
         return known
     check_feed(options, options.feed, known)
     return [options.feed]

@@ -35,7 +35,8 @@ EXAMPLES = """examples:
 exit codes of --check:
   0    every feed is fine
   1    attention: a feed never ran, has messages and never published, or has more than its file's alarm tolerates
-  2    broken: a feed is stopped until somebody acts, or its file is wrong; or the lake cannot be read"""
+  2    broken: a feed is stopped until somebody acts, or its file is wrong; or the lake cannot be read, or there is
+       no feed"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
