@@ -262,6 +262,14 @@ def test_a_position_that_kafka_cannot_have(text: str) -> None:
         positions_of([text])
 
 
+@pytest.mark.parametrize("topic", ["a'b", "a\\", "a b", "ä", "a\n", "a" * 250])
+def test_a_topic_that_kafka_cannot_have(topic: str) -> None:
+    """A quote in it is no error of the lake's SQL."""
+    with pytest.raises(ConfigError, match="expected topic/partition/offset, or all alone, found "):
+        positions_of([f"{topic}/0/1"])
+    assert positions_of([f"{'a' * 249}/0/1"]) == [("a" * 249, 0, 1)]
+
+
 @pytest.mark.parametrize("text", ["", "a", "a/1", "a/1/2/3", "/1/2", "a/x/2", "a/1/-2", "a/1/²", f"a/1/{'9' * 5000}"])
 def test_no_other_position_is_taken(text: str) -> None:
     with pytest.raises(ConfigError, match="expected topic/partition/offset"):

@@ -100,7 +100,8 @@ def positions_of(texts: Sequence[str]) -> list[Position]:
 def _position(text: str) -> Position:
     topic, *numbers = text.split("/")
     # No more digits than Kafka's largest offset has: Python reads no number of thousands of them.
-    if len(numbers) != 2 or not topic or not all(re.fullmatch("[0-9]{1,19}", number) for number in numbers):
+    are_numbers = len(numbers) == 2 and all(re.fullmatch("[0-9]{1,19}", number) for number in numbers)
+    if not are_numbers or not re.fullmatch("[a-zA-Z0-9._-]{1,249}", topic):  # what Kafka takes as a topic's name
         raise ConfigError(f"messages (--at): expected topic/partition/offset, or {ALL} alone, found {text!r}")
     partition, offset = map(int, numbers)
     if partition > LARGEST_PARTITION or offset > LARGEST_OFFSET:
