@@ -38,6 +38,7 @@ from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.feed_file import commented, kept_if_readable, yaml_value
 from ticdc_local.preflight import ONLY_JAVA, Sample, problems, read_sample
 from ticdc_local.runner.dbutils import Secrets
+from ticdc_local.runner.display import without_controls
 
 EXAMPLES = """examples:
   ticdc-lake feed new crm                   asks for what a feed needs, on a terminal
@@ -121,7 +122,7 @@ def _check(options: argparse.Namespace) -> int:
     current = published(DeltaReader(lake_root(options)), feed.name)
     check_filter(gold_config_of(feed), current)
     for name in left_out(gold_config_of(feed), current):
-        print(f"{feed.name}: table {name}: {LEFT_OUT}")
+        print(without_controls(f"{feed.name}: table {name}: {LEFT_OUT}"))
     with progress("asking the brokers"):
         sample = read_sample(feed, Secrets().get)
     if sample is None:
@@ -163,7 +164,8 @@ def topics_text(sample: Sample) -> str:
 def _events_text(events: list[Event]) -> str:
     """Returns how many events of which kind, on a line; rows by table."""
     counts = Counter(_kind(event) for event in events)
-    return ", ".join(counted(count, *kind) for kind, count in sorted(counts.items(), key=lambda item: -item[1]))
+    kinds = (counted(count, *kind) for kind, count in sorted(counts.items(), key=lambda item: -item[1]))
+    return without_controls(", ".join(kinds))
 
 
 def _telling(events: list[tuple[int, Event]]) -> int:
@@ -177,7 +179,8 @@ def _left_out_tables(feed: Feed, events: list[Event]) -> list[str]:
     """Returns the tables whose rows the feed does not take: a wrong pattern leaves gold empty, and no later step
     fails."""
     seen = {(event.database, event.table) for event in events if isinstance(event, RowChange)}
-    return sorted(f"{database}.{table}" for database, table in seen if not feed.tables.matches(database, table))
+    others = (f"{database}.{table}" for database, table in seen if not feed.tables.matches(database, table))
+    return sorted(map(without_controls, others))
 
 
 def _kind(event: Event) -> tuple[str, str]:

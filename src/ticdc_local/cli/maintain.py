@@ -17,6 +17,7 @@ from ticdc_local.cli.job_text import spark_text
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import feed_files, feed_named
+from ticdc_local.runner.display import without_controls
 
 EXAMPLES = """examples:
   ticdc-lake maintain                   every feed that has a file and has published
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         objects.append(_object(feed, done))
         failed = failed or bool(done.put_off)
         if not options.json:
-            print("\n".join([str(done), *(f"{feed}: {line}" for line in kept)]))
+            print("\n".join(map(without_controls, [str(done), *(f"{feed}: {line}" for line in kept)])))
     if options.json:
         print(json.dumps(objects))
     return 1 if failed else 0

@@ -102,7 +102,7 @@ def _on_one_line(mistakes: ConfigError) -> str:
 def _records_text(lake: DeltaReader, feed: str) -> list[str]:
     """Returns lines that say how far back bronze and silver go, once maintenance has looked, and when the feed's tables
     were last compared with TiDB's, if ever, at which TSO, with what result."""
-    retained = [f"  retention    {line}" for line in retention.lines(lake, feed)]
+    retained = [without_controls(f"  retention    {line}") for line in retention.lines(lake, feed)]
     verified = last_verification(lake, feed)
     return [*retained, f"  verified     {verification_text(verified)}"] if verified else retained
 

@@ -12,6 +12,7 @@ from ticdc_local.cli.arguments import feed_argument, in_same_place, one_of, plac
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named, open_reader
+from ticdc_local.runner.display import without_controls
 
 EXAMPLES = """examples:
   ticdc-lake table skip-ddl shop.orders --feed crm --reason "a column that nobody reads"
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     run = feed_run(options, options.feed)
     with progress("recording the override"):
         state = run.override(options.table, options.action, options.reason)
-    print(f"{options.table} was blocked at TSO {state.applied_tso}: {state.stop}")
+    print(without_controls(f"{options.table} was blocked at TSO {state.applied_tso}: {state.stop}"))
     command = in_same_place(options, f"ticdc-lake run --feed {options.feed}")
     note(f"The next run of gold continues from there: {command}")
     return 0
