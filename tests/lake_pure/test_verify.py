@@ -64,6 +64,12 @@ def test_a_dsn_refers_to_its_password() -> None:
     assert [address_of(f"mysql://root@db/?tls={text}", secret).tls for text in ("TRUE", "false")] == [True, False]
 
 
+def test_the_options_of_a_dsn_are_read_as_those_of_an_address() -> None:
+    """Of which only forms have spaces as +."""
+    found = address_of("mysql://root@db/?secret=a+b/c%2Bd&&ca=/etc/a+b%20%26%3d.pem", "{} {}".format)
+    assert (found.ca, found.password) == ("/etc/a+b &=.pem", "a+b c+d")
+
+
 @pytest.mark.parametrize(
     ("dsn", "said"),
     [
@@ -82,6 +88,9 @@ def test_a_dsn_refers_to_its_password() -> None:
         ("mysql://root@db/?tls=yes", "tls: expected true or false, found 'yes'"),
         ("mysql://root@db/?tls=1", "tls: expected true or false"),
         ("mysql://root@db/?ca=", "ca: expected the file"),
+        ("mysql://root@db/?ca", "ca: expected the file"),
+        ("mysql://root@db/?=x", "unknown option"),
+        ("mysql://root@db/?tls=true;ca=/a.pem", "tls: expected true or false"),
         ("mysql://root@db/?secret=one/two&secret=one/three", "twice"),
     ],
 )

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import pymysql
 from pymysql.connections import Connection
@@ -112,7 +112,8 @@ def _parts(dsn: str) -> tuple[SplitResult, int | None]:
 
 def _options(query: str) -> dict[str, str]:
     """Returns the options. Raises ConfigError for an unknown one or a wrong value."""
-    given = parse_qsl(query, keep_blank_values=True)
+    pairs = (pair.partition("=") for pair in query.split("&") if pair)
+    given = [(unquote(name), unquote(value)) for name, _, value in pairs]  # not parse_qsl, which reads + as a space
     options = dict(given)
     if unknown := options.keys() - _EXPECTED.keys():
         raise ConfigError(f"dsn: {', '.join(sorted(unknown))}: unknown option; there are secret, tls and ca")
