@@ -41,6 +41,8 @@ class FolderLake(Lake):
     """A lake whose tables are folders: ``<root>/<layer>/<table>``."""
 
     root: Path
+    reads_only: bool = False
+    """True for a session that leaves the folder as it is."""
     on_databricks: ClassVar[bool] = False
 
     def location(self, layer: Layer, name: str) -> str:
@@ -125,9 +127,9 @@ class FolderLake(Lake):
         """Removes a table without columns, which earlier versions made where another run had renamed one meanwhile: no
         table can be renamed to it."""
         folder = self._folder(layer, name)
-        if not _has_no_columns(folder):  # another run renamed it meanwhile: nothing to remove, nor to lock
+        if self.reads_only or not _has_no_columns(folder):  # or another run renamed it meanwhile: nothing to lock
             return
-        # Who may only read the lake leaves it there.
+        # A user who may only read the lake leaves it there.
         with suppress(OSError), locked(self._lock(layer, name), wait=False) as is_free:
             if is_free and _has_no_columns(folder):  # another run may have put a table there since
                 shutil.rmtree(folder, ignore_errors=True)

@@ -18,6 +18,9 @@ from ticdc_lakehouse.session_settings import setting_of
 ROOT_CONF = "spark.ticdc_lake.root"
 """Session setting that names the folder of the lake on a laptop; absent on Databricks."""
 
+READS_ONLY_CONF = "spark.ticdc_lake.reads_only"
+"""Session setting on a laptop: ``true`` if the lake's folder must stay as it is."""
+
 LARGEST = 2**63 - 1
 """Spark's largest whole number; no TSO is larger."""
 
@@ -29,7 +32,14 @@ def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
     schemas = {layer: given(parameters, f"{layer}_schema") for layer in Layer}
     lake = Lake(spark=spark, catalog=catalog, schemas=schemas, checkpoints=checkpoints)
     if root:
-        lake = FolderLake(spark=spark, catalog=catalog, schemas=schemas, checkpoints=checkpoints, root=Path(root))
+        lake = FolderLake(
+            spark=spark,
+            catalog=catalog,
+            schemas=schemas,
+            checkpoints=checkpoints,
+            root=Path(root),
+            reads_only=setting_of(spark, READS_ONLY_CONF) == "true",
+        )
     lake.register()
     return lake
 

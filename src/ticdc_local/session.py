@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.job_parameters import ROOT_CONF
+from ticdc_lakehouse.job_parameters import READS_ONLY_CONF, ROOT_CONF
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_local.jars import Group, class_path
 from ticdc_local.java import OPTION_VARIABLES, Java, find_java, serial_collector
@@ -94,8 +94,8 @@ def local_session(
     """Returns the process's Spark session, started if necessary (about 3 s).
 
     A process has one JVM: a second call returns the same session, which forgets the names of another lake's tables.
-    Spark's warehouse and scratch folders are in ``scratch``, else in ``lake_root`` or, where that can only be read, in
-    a temporary folder.
+    With ``scratch``, which has Spark's warehouse and scratch folders then, it leaves the folder of the lake as it is.
+    Else they are in ``lake_root`` or, where that can only be read, in a temporary folder.
     Raises ConfigError without a usable Java or without the right jars, where Java does not start, and where
     ``lake_root`` cannot be a folder.
     """
@@ -195,6 +195,7 @@ def _places(lake_root: Path, scratch: Path | None, java: Java, java_options: Seq
     return {
         # By this ticdc_lakehouse.entry knows that tables are in this folder, not in a catalog's storage.
         ROOT_CONF: str(lake_root),
+        READS_ONLY_CONF: "false" if scratch is None else "true",  # else a later session keeps that of the one before
         "spark.driver.extraJavaOptions": " ".join(
             (_LOGGING, *_COMPILER, *_HEAP, *serial_collector(), *classes, *java_options)
         ),
