@@ -169,11 +169,11 @@ def _rows(lake: DeltaReader, feed: str, windows: Sequence[WindowFacts]) -> Count
 
 def _ddls(lake: DeltaReader, feed: str) -> tuple[DdlFacts, ...]:
     ddls = lake.rows(f"""
-        SELECT DISTINCT commit_ts, CASE WHEN commit_ts IS NULL THEN commit_time END AS time, query
+        SELECT DISTINCT commit_time, commit_ts, query
         FROM {events_table.full_name(lake, feed)}
-        WHERE kind = '{Kind.DDL}' AND (commit_ts IS NOT NULL OR commit_time IS NOT NULL)""")
-    facts = [DdlFacts(tso=_commit_order(row["commit_ts"], row["time"]), query=row["query"]) for row in ddls]
-    return tuple(sorted(facts, key=lambda ddl: (-ddl.tso, ddl.query))[:NEWEST_DDLS])
+        WHERE kind = '{Kind.DDL}' AND (commit_ts IS NOT NULL OR commit_time IS NOT NULL)
+        ORDER BY commit_time DESC, commit_ts DESC, query LIMIT {NEWEST_DDLS}""")
+    return tuple(DdlFacts(tso=_commit_order(row["commit_ts"], row["commit_time"]), query=row["query"]) for row in ddls)
 
 
 def _commit_order(commit_ts: int | None, time: datetime) -> int:
