@@ -268,6 +268,9 @@ def test_a_table_that_cannot_be_read_fails_alone(verification: Verification) -> 
     said = verification_text(last_verification(verification.lake, CONFIG.feed))
     assert said.endswith("tables 1 different, 1 failed")
     assert found["typed"].detail in {row["detail"] for row in verification.rows(Layer.OPS, "verifications")}
+    verification.execute("REVOKE INSERT ON shop.typed FROM reader")  # information_schema hides the table
+    hidden = verification.verify("shop.typed", user="reader", repair=False)["typed"]
+    assert (hidden.result, "denied" in (hidden.detail or "")) == (Result.FAILED, True)
 
 
 @pytest.mark.long

@@ -38,7 +38,7 @@ from ticdc_lakehouse.schema.definition import Table, table_from_wire
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.columns import SourceColumn, source_columns, source_literal
-from ticdc_lakehouse.tidb.session import Address, Snapshot, SnapshotReader, address_of
+from ticdc_lakehouse.tidb.session import Address, NoSuchTableError, Snapshot, SnapshotReader, address_of
 
 
 def secret(scope: str, key: str) -> str:
@@ -341,6 +341,8 @@ class Answering:
     answer: list[tuple[str | None, ...]]
 
     def query(self, query: str) -> list[tuple[str | None, ...]]:
+        if query == "SELECT 1 FROM `d`.`t` LIMIT 0":
+            raise NoSuchTableError("Table 'd.t' doesn't exist")
         assert "information_schema.columns" in query
         return self.answer
 

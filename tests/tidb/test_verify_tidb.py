@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from ticdc_lakehouse.ops.verify.chunk import Chunk, key_ranges
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable, compared_table
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
 from ticdc_lakehouse.ops.verify.verification import VerifySettings, verify
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.columns import source_columns
 from ticdc_lakehouse.tidb.session import SnapshotReader, text_of
@@ -224,3 +226,16 @@ def test_what_tidb_cannot_read_is_refused(database: TiDB) -> None:
     wrong = replace(database.address, user="nobody")
     with pytest.raises(ConfigError, match="cannot connect"):
         replace(database.at(1), address=wrong).connect()
+
+
+def test_a_table_that_tidb_hides_from_the_user_is_not_missing(database: TiDB) -> None:
+    """information_schema shows a user nothing of a table on which the user has no privilege."""
+    database.execute("CREATE TABLE test.hidden (id bigint PRIMARY KEY)", "CREATE USER stranger")
+    snapshot = database.at(database.tso())
+    with closing(SnapshotReader(connect=snapshot.connect)) as source:
+        assert source_columns(source, TableName("test", "hidden")) is not None
+        assert source_columns(source, TableName("test", "nothing")) is None
+        assert source_columns(source, TableName("nothing", "hidden")) is None
+    stranger = replace(snapshot, address=replace(database.address, user="stranger"))
+    with closing(SnapshotReader(connect=stranger.connect)) as source, pytest.raises(ConfigError, match="denied"):
+        source_columns(source, TableName("test", "hidden"))

@@ -14,7 +14,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import quoted
-from ticdc_lakehouse.tidb.session import SnapshotReader, text_of
+from ticdc_lakehouse.tidb.session import NoSuchTableError, SnapshotReader, text_of
 
 NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.YEAR, Family.BIT)
 _NUMBER, _HEX = re.compile(r"-?[0-9]+(\.[0-9]+)?"), re.compile("([0-9a-fA-F]{2})*")
@@ -33,7 +33,7 @@ class SourceColumn:
 
 def source_columns(source: SnapshotReader, name: TableName) -> list[SourceColumn] | None:
     """Returns the columns of a table in TiDB at the source's TSO, without the virtual ones; None if the table does not
-    exist."""
+    exist. Raises ConfigError where the user may not read it."""
     rows = source.query(f"""
         SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA FROM information_schema.columns
         WHERE TABLE_SCHEMA = {_text_literal(name.database)} AND TABLE_NAME = {_text_literal(name.table)}
@@ -44,7 +44,20 @@ def source_columns(source: SnapshotReader, name: TableName) -> list[SourceColumn
         for column, kind, character_set, collation, extra in texts
         if "VIRTUAL GENERATED" not in (extra or "")
     ]
-    return sent if texts else None
+    if not texts:
+        _check_missing(source, name)
+        return None
+    return sent
+
+
+def _check_missing(source: SnapshotReader, name: TableName) -> None:
+    """Raises ConfigError, which names the privilege, if the user may not read a table: information_schema hides it
+    then."""
+    try:
+        source.query(f"SELECT 1 FROM {quoted(name.database)}.{quoted(name.table)} LIMIT 0")
+    except NoSuchTableError:
+        return
+    raise ApplyError(f"TiDB: table {name} can be read, but information_schema.columns does not show its columns")
 
 
 def source_text_sql(column: SourceColumn, *, by_name: bool) -> str:

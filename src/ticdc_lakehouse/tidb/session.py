@@ -17,6 +17,11 @@ from pymysql.connections import Connection
 from ticdc_codec.errors import ApplyError, ConfigError
 from ticdc_codec.tso import with_time
 
+
+class NoSuchTableError(ApplyError):
+    """TiDB has no table of a name."""
+
+
 Secret = Callable[[str, str], str]
 """Text of the secret with a scope and a key."""
 Row = tuple[Any, ...]
@@ -38,7 +43,9 @@ _UTC = "+00:00"
 """Every server knows it by this name."""
 _READ_SECONDS = 900
 """Until TiDB sends anything: a checksum of many rows takes minutes, and one that never answers must not hold gold."""
-_NO_SUCH_VARIABLE, _GC, _NO_SUCH_TABLE = 1193, 8055, 1146
+_NO_SUCH_VARIABLE, _GC = 1193, 8055
+_NO_SUCH_TABLE = (1146, 1049)
+"""No such table; no such database."""
 _MISTAKES = (1044, 1045, 1142, 1143, 2003)
 """Access denied, to the database, a table or a column; no connection."""
 
@@ -196,8 +203,8 @@ class SnapshotReader:
     """Connections that no thread uses; appending and popping are atomic."""
 
     def query(self, query: str) -> list[Row]:
-        """Returns the rows of a query's answer. Raises ConfigError where the user may not read, ApplyError for all
-        else."""
+        """Returns the rows of a query's answer. Raises ConfigError where the user may not read, NoSuchTableError where
+        there is nothing to read, ApplyError for all else."""
         with _errors(query):
             connection = self._idle.pop() if self._idle else self.connect()
             try:
@@ -228,7 +235,7 @@ def _errors(query: str) -> Iterator[None]:
         yield
     except pymysql.err.MySQLError as error:
         code = error.args[0] if error.args else None
-        kind = ConfigError if code in _MISTAKES else ApplyError
+        kind = ConfigError if code in _MISTAKES else NoSuchTableError if code in _NO_SUCH_TABLE else ApplyError
         raise kind(f"TiDB: {_message(error)}: {query[:200]}") from None
     except UnicodeDecodeError as error:
         raise ApplyError(f"TiDB: a text that is not UTF-8, {error.object[:40]!r}: {query[:200]}") from None
