@@ -27,7 +27,6 @@ from ticdc_lakehouse.gold.overrides import OverrideAction, override
 from ticdc_lakehouse.gold.state import commit_window, published
 from ticdc_lakehouse.ops.verify import repair as repair_module
 from ticdc_lakehouse.ops.verify import verification as verification_module
-from ticdc_lakehouse.ops.verify.differences import DifferenceKind
 from ticdc_lakehouse.ops.verify.results import (
     Result,
     TableResult,
@@ -35,6 +34,7 @@ from ticdc_lakehouse.ops.verify.results import (
     verification_object,
     verification_text,
 )
+from ticdc_lakehouse.ops.verify.row_differences import DifferenceKind
 from ticdc_lakehouse.ops.verify.verification import VerifySettings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published

@@ -13,8 +13,8 @@ from contextlib import closing, contextmanager
 import pytest
 
 from ticdc_codec.errors import ApplyError, ConfigError
-from ticdc_lakehouse.ops.verify.differences import DifferenceKind
 from ticdc_lakehouse.ops.verify.results import Result
+from ticdc_lakehouse.ops.verify.row_differences import DifferenceKind
 from ticdc_lakehouse.ops.verify.verification import VerifySettings, _verify_table
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState

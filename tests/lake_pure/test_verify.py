@@ -23,14 +23,9 @@ from ticdc_lakehouse.ops.verify.comparison import (
     quantiles,
     without_moved,
 )
-from ticdc_lakehouse.ops.verify.differences import (
-    Difference,
-    DifferenceKind,
-    Differences,
-    column_differences,
-    row_differences,
-)
+from ticdc_lakehouse.ops.verify.differences import Differences, column_differences
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
+from ticdc_lakehouse.ops.verify.row_differences import Difference, DifferenceKind, row_differences
 from ticdc_lakehouse.ops.verify.verification import VerifySettings, _unrepairable, _verify_table
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState

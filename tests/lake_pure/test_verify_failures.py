@@ -9,8 +9,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PythonException
 
 from ticdc_lakehouse.ops.verify import verification
-from ticdc_lakehouse.ops.verify.differences import Difference, DifferenceKind
 from ticdc_lakehouse.ops.verify.results import Result, TableResult
+from ticdc_lakehouse.ops.verify.row_differences import Difference, DifferenceKind
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.schema.names import TableName

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.ops.verify.chunk import Bound, Chunk, bucket, key_ranges, lake_order, prefix_sql, range_number_sql
 from ticdc_lakehouse.ops.verify.compared_table import Checksum, ComparedTable
+from ticdc_lakehouse.ops.verify.row_differences import of_keys
 from ticdc_lakehouse.session_settings import generated_code
 from ticdc_lakehouse.tidb.session import SnapshotReader, text_of
 
@@ -22,7 +23,7 @@ _MOST_RANGES = 256
 _SAMPLED = 16
 """Keys sampled for each bound."""
 _MOST_LISTED = 100_000
-"""Rows of a table that are listed as different; a chunk beyond is only counted."""
+"""Rows of a table that are listed as different in value; a chunk beyond is only counted."""
 _MOST_DIGITS = 4
 
 _Hashes = Counter[tuple[str, str]]
@@ -91,22 +92,48 @@ def compare(
     by = _ranges if table.has_key_order else _buckets
     with generated_code(spark, rows):
         compared = by(spark, source, table, rows, chunk_rows)
-    different: list[DifferentRows] = []
-    unlisted: list[Unlisted] = []
-    listed = 0
-    for part in compared.different:
-        if part.lake.rows + part.source.rows > 4 * chunk_rows or listed > _MOST_LISTED:
-            unlisted.append(Unlisted(chunk=part.chunk, lake=part.lake, source=part.source))
-            continue
-        of_part = _different_rows(spark, source, table, part.chunk)
-        listed += len(of_part.lake) + len(of_part.source)
-        different.append(of_part)
+    different, unlisted = _list_rows(spark, source, table, compared.different, chunk_rows)
     return Comparison(
         rows=compared.rows,
         chunks=compared.chunks,
         different=tuple(without_moved(different)),
         unlisted=tuple(unlisted),
     )
+
+
+def _list_rows(
+    spark: SparkSession, source: SnapshotReader, table: ComparedTable, compared: Iterable[_Compared], chunk_rows: int
+) -> tuple[list[DifferentRows], list[Unlisted]]:
+    """Returns the rows that differ, and the chunks that are only counted. Rows that differ in text are compared by
+    value once there are more of them than are listed: only what differs in value counts."""
+    by_value: list[DifferentRows] = []
+    by_text: list[DifferentRows] = []
+    unlisted: list[Unlisted] = []
+    for part in compared:
+        if _count(by_value) + _count(by_text) > _MOST_LISTED:
+            by_value += (_by_value(spark, source, table, each) for each in without_moved(by_text))
+            by_text = []
+        if part.lake.rows + part.source.rows > 4 * chunk_rows or _count(by_value) > _MOST_LISTED:
+            unlisted.append(Unlisted(chunk=part.chunk, lake=part.lake, source=part.source))
+        else:
+            by_text.append(_different_rows(spark, source, table, part.chunk))
+    return [*by_value, *by_text], unlisted
+
+
+def _count(different: Iterable[DifferentRows]) -> int:
+    return sum(len(each.lake) + len(each.source) for each in different)
+
+
+def _by_value(spark: SparkSession, source: SnapshotReader, table: ComparedTable, rows: DifferentRows) -> DifferentRows:
+    """Returns those of the rows that differ in value, too."""
+    keys = {key for key, _ in of_keys(spark, source, table, rows.chunk, rows.keys)}
+    lake, in_source = (_of(each, keys) for each in (rows.lake, rows.source))
+    return DifferentRows(chunk=rows.chunk, lake=lake, source=in_source)
+
+
+def _of(hashes: _Hashes, keys: Container[str]) -> _Hashes:
+    """Returns the rows with these hashes of their keys."""
+    return Counter({(key, row): count for (key, row), count in hashes.items() if key in keys})
 
 
 def _lake_rows(spark: SparkSession, table: ComparedTable, chunk: Chunk) -> int:

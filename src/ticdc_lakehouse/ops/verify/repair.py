@@ -25,7 +25,8 @@ from ticdc_lakehouse.gold.publication import publish_versions
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, Identity, append
 from ticdc_lakehouse.gold.typed_rows import typed_rows
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable
-from ticdc_lakehouse.ops.verify.differences import DifferentKeys, parts
+from ticdc_lakehouse.ops.verify.differences import DifferentKeys
+from ticdc_lakehouse.ops.verify.row_differences import parts
 from ticdc_lakehouse.ops.verify.value_text import ZONE
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState

@@ -17,7 +17,7 @@ from ticdc_codec.errors import ApplyError, listed
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.gold.state_tables import append
-from ticdc_lakehouse.ops.verify.differences import Difference
+from ticdc_lakehouse.ops.verify.row_differences import Difference
 from ticdc_lakehouse.schema.names import TableName, texts_of
 from ticdc_lakehouse.sql.text import literal
 

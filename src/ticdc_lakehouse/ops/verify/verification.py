@@ -20,15 +20,10 @@ from ticdc_lakehouse.log import log
 from ticdc_lakehouse.ops.verify import results
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable, compared_table
 from ticdc_lakehouse.ops.verify.comparison import CHUNK_ROWS, Comparison, compare
-from ticdc_lakehouse.ops.verify.differences import (
-    Difference,
-    DifferenceKind,
-    Differences,
-    column_differences,
-    differences,
-)
+from ticdc_lakehouse.ops.verify.differences import Differences, column_differences, differences
 from ticdc_lakehouse.ops.verify.repair import Repair, repair
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
+from ticdc_lakehouse.ops.verify.row_differences import Difference, DifferenceKind
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind
