@@ -30,3 +30,13 @@ def is_own(instant: datetime, local: datetime) -> bool:
     """True if ``local``, the local time of an instant in a zone, is read as this instant there."""
     assert isinstance(local.tzinfo, ZoneInfo)
     return instant_of(local.replace(tzinfo=None, fold=0), local.tzinfo) == instant
+
+
+def is_ambiguous(instant: datetime, zone: ZoneInfo) -> bool:
+    """True if the local time of an instant in a zone is that of another instant, too.
+
+    >>> [is_ambiguous(datetime(2024, 10, 27, hour, 30, tzinfo=UTC), ZoneInfo("Europe/Berlin")) for hour in range(3)]
+    [True, True, False]
+    """
+    local = instant.astimezone(zone)
+    return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()

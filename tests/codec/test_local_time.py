@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from ticdc_codec.local_time import instant_of, is_own
+from ticdc_codec.local_time import instant_of, is_ambiguous, is_own
 
 TWICE = [
     ("Europe/Berlin", "2024-10-27 02:30:00", "2024-10-27 01:30:00"),
@@ -30,6 +30,8 @@ def test_of_two_instants_it_is_the_one_that_tidb_takes(zone: str, text: str, utc
     assert instant == datetime.fromisoformat(utc).replace(tzinfo=UTC)
     both = {local.replace(tzinfo=ZoneInfo(zone), fold=fold).astimezone(UTC) for fold in (0, 1)}
     assert len(both) == 2
+    assert all(is_ambiguous(each, ZoneInfo(zone)) for each in both)
+    assert not any(is_ambiguous(each + sign * timedelta(hours=2), ZoneInfo(zone)) for each in both for sign in (1, -1))
     assert [each for each in both if is_own(each, each.astimezone(ZoneInfo(zone)))] == [instant]
 
 
@@ -40,3 +42,4 @@ def test_other_local_times_are_one_instant(zone: str) -> None:
         local = instant.astimezone(ZoneInfo(zone))
         assert instant_of(local.replace(tzinfo=None), ZoneInfo(zone)) == instant
         assert is_own(instant, local)
+        assert not is_ambiguous(instant, ZoneInfo(zone))

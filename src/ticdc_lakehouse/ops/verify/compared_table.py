@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ticdc_codec.mysql_type import Family
 from ticdc_codec.name_case import fold
 from ticdc_lakehouse.gold.own_columns import KEY
 from ticdc_lakehouse.ops.verify.chunk import Chunk, has_common_order, prefix_sql
@@ -120,6 +121,12 @@ class ComparedTable:
     def key_of(self, texts: Sequence[str | None]) -> tuple[str | None, ...]:
         """Returns the key's texts out of those of a row; the whole row where there is no key."""
         return tuple(text for column, text in zip(self.columns, texts, strict=True) if column in (self.key or [column]))
+
+    @property
+    def instants_in_key(self) -> list[int]:
+        """Where the TIMESTAMPs are in what `key_of` returns."""
+        key = [column for column in self.columns if column in self.key]
+        return [at for at, column in enumerate(key) if column.typed.definition.type.family is Family.TIMESTAMP]
 
 
 def _listed(hashes: Sequence[str]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+import orjson
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable
@@ -32,6 +33,8 @@ class Differences:
     rows: int = 0
     """How many rows differ, those of chunks that were only counted among them as far as their numbers differ."""
     keys: tuple[DifferentKeys, ...] = ()
+    instants: frozenset[str] = frozenset()
+    """The TIMESTAMPs in the keys of these rows, as texts in UTC."""
     unlisted: tuple[Unlisted, ...] = ()
 
 
@@ -42,17 +45,33 @@ def differences(
     ``limit`` differences."""
     first: list[Difference] = []
     keys: list[DifferentKeys] = []
+    instants: set[str] = set()
     for rows in comparison.different:
         different: list[str] = []
         for key, of_key in of_keys(spark, source, table, rows.chunk, rows.keys):
             different.append(key)
+            instants.update(_instants(table, of_key))
             first.extend(of_key[: max(0, limit - len(first))])
         if different:
             keys.append(DifferentKeys(rows=rows, keys=tuple(different)))
     first.extend(_many(table, each) for each in comparison.unlisted)
     listed = sum(len(each.keys) for each in keys)
     counted = sum(max(1, abs(each.lake.rows - each.source.rows)) for each in comparison.unlisted)
-    return Differences(first=tuple(first), rows=listed + counted, keys=tuple(keys), unlisted=comparison.unlisted)
+    return Differences(
+        first=tuple(first),
+        rows=listed + counted,
+        keys=tuple(keys),
+        instants=frozenset(instants),
+        unlisted=comparison.unlisted,
+    )
+
+
+def _instants(table: ComparedTable, different: Iterable[Difference]) -> Iterator[str]:
+    """Yields the TIMESTAMPs in the keys of rows that differ."""
+    if places := table.instants_in_key:
+        for each in different:
+            texts = orjson.loads(each.key or "")
+            yield from (texts[place] for place in places)
 
 
 def _many(table: ComparedTable, chunk: Unlisted) -> Difference:

@@ -7,13 +7,16 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from ticdc_codec.errors import ConfigError, LakehouseError, listed
+from ticdc_codec.local_time import is_ambiguous
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.error_text import cause
+from ticdc_lakehouse.gold.ambiguous_keys import KEPT_APART
 from ticdc_lakehouse.gold.live_table import id_of
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.log import log
@@ -196,7 +199,25 @@ def _unrepairable(config: GoldConfig, table: ComparedTable, rows: Differences, c
         rewritten = config.rewrites_key(column.type)
         if rewritten or column.has_unknown_digits or (column.type.elements and column.by is None):
             return f"how the feed writes keys of {column.type.text} is not known"
+    if (instant := _ambiguous(rows.instants, config.time_zone)) is not None:
+        return (
+            f"a row's key has the TIMESTAMP {instant} UTC, whose time in {config.time_zone}, where clocks were set "
+            f"back, is that of another instant, too: it may be the key of two rows ({KEPT_APART})"
+        )
     return "more rows differ than are listed" if rows.unlisted else None
+
+
+def _ambiguous(instants: Iterable[str], zone: str) -> str | None:
+    """Returns the first of the instants (texts in UTC) whose local time in a zone is that of another one, too: gold
+    writes keys with that time. None if there is none."""
+    return next((text for text in sorted(instants) if _is_ambiguous(text, ZoneInfo(zone))), None)
+
+
+def _is_ambiguous(text: str, zone: ZoneInfo) -> bool:
+    try:
+        return is_ambiguous(datetime.fromisoformat(text).replace(tzinfo=UTC), zone)
+    except ValueError:  # a zero date
+        return False
 
 
 def _rows(lake: Lake, name: TableName, state: TableState) -> str:
