@@ -14,7 +14,7 @@ import numpy as np
 
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.sql.text import quoted
-from ticdc_lakehouse.sql.typed_columns import TypedColumn, stored_text_sql, value_text_sql
+from ticdc_lakehouse.sql.typed_columns import TypedColumn, stored_text_sql, value_text_sql, with_digits_sql
 from ticdc_lakehouse.sql.value_range import REAL
 from ticdc_lakehouse.tidb.columns import SourceColumn, source_text_sql
 
@@ -22,6 +22,8 @@ ZONE = "UTC"
 """Time zone of TIMESTAMP texts on both sides."""
 _FREE_TEXT = (Family.TEXT, Family.ENUM, Family.SET, Family.JSON, Family.VECTOR, Family.OTHER)
 """Families whose texts may hold any character."""
+_WITH_DIGITS = (Family.DATETIME, Family.TIMESTAMP, Family.TIME, Family.DECIMAL)
+"""Families whose types say how many digits a text has after the point."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +42,31 @@ class ComparedColumn:
     def lake_text(self) -> str:
         """Spark SQL of the stored value's text. NULL where its column cannot hold it, unless it is a date: no other
         text that a view shows as NULL is equal to TiDB's value."""
+        text = self._stored_text
+        if not (self._has_unknown_digits and self._source_digits):
+            return text
+        # A value with more digits than TiDB's type has keeps them: it differs.
+        return f"coalesce({with_digits_sql(text, self._source_digits)}, {text})"
+
+    @property
+    def _stored_text(self) -> str:
         if self.typed.has_dates:
             return stored_text_sql(self.typed, ZONE)
         stored = quoted(self.name)
         is_real = self.typed.definition.type.family in REAL
         return _plain_number_sql(stored) if is_real else value_text_sql(self.typed, stored, ZONE)
+
+    @property
+    def _has_unknown_digits(self) -> bool:
+        """True if messages do not show how many digits its texts have after the point: then TiDB's type does."""
+        definition = self.typed.definition
+        same = definition.type.family is self.source.type.family
+        return same and not definition.sized and definition.type.family in _WITH_DIGITS
+
+    @property
+    def _source_digits(self) -> int:
+        kind = self.source.type
+        return kind.scale if kind.family is Family.DECIMAL else kind.digits
 
     @property
     def source_text(self) -> str:
