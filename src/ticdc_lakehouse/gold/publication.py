@@ -11,7 +11,7 @@ from ticdc_lakehouse.gold import irregular, state, table_views, view_marker, vie
 from ticdc_lakehouse.gold.apply_plan import TableOutcome
 from ticdc_lakehouse.gold.live_table import live_name, live_names
 from ticdc_lakehouse.log import log
-from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.planning_input import GoldConfig, left_out
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.schema.definition import Table
 
@@ -34,7 +34,8 @@ def publish(
     changes = bool(shown or gone or renames)
     if changes:
         view_marker.mark_stale(lake, config.feed)
-    after = state.commit_window(lake, config.feed, before, planned, new_definitions, row_changes)
+    ended = [name for name in left_out(config, before) if name not in planned.tables]
+    after = state.commit_window(lake, config.feed, before, planned, new_definitions, row_changes, ended)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=planned.tso, row_changes=row_changes)
     tables = _defined(shown)
     arriving = lake.begin_renames(renames)

@@ -7,7 +7,7 @@ publishes; the other's append is refused or ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from ticdc_lakehouse.commit_sessions import committed
 from ticdc_lakehouse.gold.state_tables import (
     DEFINITIONS,
     FORMAT,
+    IS_LEFT_OUT,
     TABLE_STATES,
     TOPICS,
     WINDOWS,
@@ -34,6 +35,7 @@ from ticdc_lakehouse.gold.state_tables import (
     definition_from,
     definition_row,
     definitions_sql,
+    left_out_row,
     published_states,
     recoverable_from,
     recoverable_row,
@@ -178,17 +180,18 @@ def commit_window(
     planned: Published,
     new_definitions: Iterable[Definition],
     row_changes: int,
+    left_out: Collection[TableName] = (),
     *,
     run: str | None = None,
 ) -> Published:
     """Publishes ``planned``, the state after ``before``, with ``new_definitions``. Returns it as it is read from then
     on.
 
-    ``run`` is the identity of what this run wrote beforehand. Raises PublishedMeanwhileError if another run published
-    since ``before`` was read.
+    ``left_out`` are the tables that it lacks because the feed's filter leaves them out. ``run`` is the identity of what
+    this run wrote beforehand. Raises PublishedMeanwhileError if another run published since ``before`` was read.
     """
     identity = Identity(feed, before.number + 1, run or str(uuid4()))
-    after, rows = rows_to_publish(identity, before, planned, new_definitions, row_changes)
+    after, rows = rows_to_publish(identity, before, planned, new_definitions, row_changes, left_out)
     (window,) = rows.pop(WINDOWS)
     for name, some in rows.items():
         if some:
@@ -198,18 +201,24 @@ def commit_window(
 
 
 def rows_to_publish(
-    identity: Identity, before: Published, planned: Published, new_definitions: Iterable[Definition], row_changes: int
+    identity: Identity,
+    before: Published,
+    planned: Published,
+    new_definitions: Iterable[Definition],
+    row_changes: int,
+    left_out: Collection[TableName] = (),
 ) -> tuple[Published, dict[str, list[dict[str, object]]]]:
     """Returns the state as it is read once it is published, and the rows of each table that say so."""
     new = [replace(definition, number=identity.number, run=identity.run) for definition in new_definitions]
     after = replace(planned, number=identity.number, definitions=_current_definitions(before, planned, new))
-    states, changed = _rows_of_states(identity, after), _changed_rows(identity, before, after)
+    states, ended = _rows_of_states(identity, after), [left_out_row(identity, e, before.tables[e]) for e in left_out]
+    changed = [*_changed_rows(identity, before, after, left_out), *ended]
     recent = before.base > 0 and identity.number - before.base < COMPLETE_EVERY
     is_complete = not recent or 2 * len(changed) >= len(states)
     after = replace(after, base=identity.number if is_complete else before.base)
     topics = {topic: names - before.topics.get(topic, frozenset()) for topic, names in planned.topics.items()}
     return after, {
-        TABLE_STATES: [*states.values()] if is_complete else changed,
+        TABLE_STATES: [*states.values(), *ended] if is_complete else changed,
         DEFINITIONS: [definition_row(identity, place, each) for place, each in enumerate(new)],
         TOPICS: topic_rows(identity, topics),
         WINDOWS: [_window_row(identity, before.tso, after, row_changes)],
@@ -223,11 +232,14 @@ def _current_definitions(before: Published, planned: Published, new: Iterable[De
     return {each: definition for each, definition in newest_definitions.items() if each in ids}
 
 
-def _changed_rows(identity: Identity, before: Published, after: Published) -> list[dict[str, object]]:
-    """Returns the rows of the tables that changed, were added or were removed."""
+def _changed_rows(
+    identity: Identity, before: Published, after: Published, left_out: Collection[TableName]
+) -> list[dict[str, object]]:
+    """Returns the rows of the tables that changed, were added or were removed, but for those of ``left_out``."""
     rows, earlier = _rows_of_states(identity, after), _rows_of_states(identity, before)
     changed = [row for key, row in rows.items() if row != earlier.get(key)]
-    return [*changed, *(removed_row(identity, *key) for key in earlier.keys() - rows.keys())]
+    removed = earlier.keys() - rows.keys() - {(name, None) for name in left_out}
+    return [*changed, *(removed_row(identity, *key) for key in removed)]
 
 
 def _rows_of_states(identity: Identity, state: Published) -> dict[_Key, dict[str, object]]:
@@ -293,8 +305,8 @@ def names_ever(lake: Lake, feed: str) -> set[str]:
 
 
 def forget_states(lake: Lake, feed: str, first: int) -> None:
-    """Deletes the table states that only windows before the number ``first`` need. Watermarks and definitions stay:
-    they are the feed's history."""
+    """Deletes the table states that only windows before the number ``first`` need. Watermarks and definitions stay, and
+    which tables were left out: they are the feed's history."""
     for row in values_of(lake, WINDOWS, feed, f"number = {first}", "base"):
-        where = f"feed = {literal(feed)} AND number < {row['base']}"
+        where = f"feed = {literal(feed)} AND number < {row['base']} AND NOT coalesce({IS_LEFT_OUT}, false)"
         lake.spark.sql(f"DELETE FROM {lake.table(Layer.OPS, TABLE_STATES)} WHERE {where}")

@@ -33,6 +33,9 @@ TABLE_STATES = "table_states"
 DEFINITIONS = "definitions"
 OVERRIDES = "overrides"
 TOPICS = "topics"
+_LEFT_OUT = "the feed's filter leaves it out"
+IS_LEFT_OUT = f"removed AND block_reason = {literal(_LEFT_OUT)}"
+"""SQL condition on the rows of `left_out_row`."""
 FORMAT = 2
 """Version of what a lake stores. Windows of earlier builds have no column for it."""
 
@@ -65,7 +68,7 @@ _STATE_COLUMNS = f"""{_IDENTITY}
     applied_tso BIGINT COMMENT 'TSO up to which every change is applied; NULL: the watermark',
     ddls ARRAY<STRING> COMMENT 'DDLs at exactly applied_tso that are applied',
     blocked_at BIGINT COMMENT 'TSO at which the table is blocked; NULL if it is not',
-    block_reason STRING COMMENT 'why it is blocked, or that TiDB dropped it and gold keeps its last rows',
+    block_reason STRING COMMENT 'why it is blocked, or dropped but kept; if removed, that the feed leaves it out',
     stop STRING COMMENT 'why it is blocked, as JSON',
     defined_in BIGINT COMMENT 'number of the window with its newest definition in ops.definitions',
     defined_by STRING COMMENT 'run of that window'
@@ -225,6 +228,12 @@ def recoverable_row(identity: Identity, gone: Recoverable, definition: Definitio
 def removed_row(identity: Identity, name: TableName, dropped_at: int | None) -> dict[str, object]:
     """Returns the row that ends a table's states."""
     return identity.row(database=name[0], table=name[1], dropped_at=dropped_at, removed=True)
+
+
+def left_out_row(identity: Identity, name: TableName, state: TableState) -> dict[str, object]:
+    """Returns the row that ends the states of a table that the feed's filter leaves out. Maintenance keeps it: it shows
+    which row changes gold has not applied."""
+    return removed_row(identity, name, None) | {"applied_tso": state.applied_tso, "block_reason": _LEFT_OUT}
 
 
 def _defined(definition: Definition | None) -> dict[str, object]:

@@ -9,8 +9,15 @@
 from __future__ import annotations
 
 from ticdc_codec.event import Kind, Op
+from ticdc_codec.tso import MAX_TSO
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.state_tables import WINDOWS, definitions_sql, newest_states_sql
+from ticdc_lakehouse.gold.state_tables import (
+    IS_LEFT_OUT,
+    TABLE_STATES,
+    WINDOWS,
+    definitions_sql,
+    newest_states_sql,
+)
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import folded_sql, literal
 
@@ -84,13 +91,15 @@ def _fates_sql(lake: Lake, feed: str) -> str:
         SELECT batch, topic, partition, index, replayed_at,
                CASE WHEN delivery > 1 THEN 'duplicates' WHEN closed IS NULL THEN 'waiting'
                     WHEN carried IS NULL THEN 'filtered' WHEN commit_order > applied_tso THEN 'waiting'
+                    WHEN exists(absences, a -> commit_order > a.since AND commit_order < a.until) THEN 'filtered'
                     WHEN newer > 0 THEN 'superseded' ELSE 'applied' END AS fate
         FROM (SELECT *, count(*) OVER (PARTITION BY closed, database, table, key, delivery
                                        ORDER BY commit_order DESC, op = '{Op.DELETE}', {_ARRIVAL}
                                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS newer
               FROM ({_closed_sql(lake, feed)})
               LEFT JOIN ({_tables_sql(lake, feed)}) USING (database, table)
-              LEFT JOIN ({_carried_sql(lake, feed)}) USING (database, table))"""
+              LEFT JOIN ({_carried_sql(lake, feed)}) USING (database, table)
+              LEFT JOIN ({_left_out_sql(lake, feed)}) USING (database, table))"""
 
 
 def _closed_sql(lake: Lake, feed: str) -> str:
@@ -140,3 +149,20 @@ def _tables_sql(lake: Lake, feed: str) -> str:
 
 def _carried_sql(lake: Lake, feed: str) -> str:
     return f"SELECT DISTINCT {_NAME}, true AS carried FROM ({definitions_sql(lake, feed)})"
+
+
+def _left_out_sql(lake: Lake, feed: str) -> str:
+    """Returns SQL of the tables that the feed's filter left out after gold had carried them, each with the spans of
+    TSOs in which gold did not apply its row changes: up to the next definition of that name, if there is one."""
+    windows, states = lake.table(Layer.OPS, WINDOWS), lake.table(Layer.OPS, TABLE_STATES)
+    return f"""
+        SELECT database, table, collect_list(struct(since, until)) AS absences FROM (
+            SELECT database, table, since,
+                   coalesce(min(CASE WHEN defined > number THEN commit_ts END), {MAX_TSO}) AS until
+            FROM (SELECT {_NAME}, number, applied_tso AS since FROM {states}
+                  LEFT SEMI JOIN {windows} USING (feed, number, run)
+                  WHERE feed = {literal(feed)} AND {IS_LEFT_OUT}) s
+            LEFT JOIN (SELECT {_NAME}, number AS defined, commit_ts FROM ({definitions_sql(lake, feed)}))
+                USING (database, table)
+            GROUP BY database, table, number, since
+        ) GROUP BY database, table"""
