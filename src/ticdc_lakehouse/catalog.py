@@ -192,6 +192,9 @@ class Lake:
     def _has_schema(self, layer: Layer, part: str) -> bool:
         return self.spark.catalog.databaseExists(self.schema(layer, part))
 
+    def trim_log(self, layer: Layer, name: str, *, keeps_versions: bool = False, read_from: int | None = None) -> None:
+        """Deletes what is no longer needed of a table's log, where each query lists all of it: on a laptop."""
+
     def tables(self, layer: Layer, part: str = "") -> list[str]:
         """Returns the names of the tables and views in a layer's schema, or in one of its parts if that exists."""
         if part and not self._has_schema(layer, part):

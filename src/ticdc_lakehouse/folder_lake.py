@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from pyspark.errors import PySparkException
 
+from ticdc_lakehouse import log_folder
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.file_lock import locked
 from ticdc_lakehouse.sql.text import literal
@@ -66,6 +67,10 @@ class FolderLake(Lake):
             if not holds_table(folder):
                 shutil.rmtree(folder, ignore_errors=True)
             yield
+
+    def trim_log(self, layer: Layer, name: str, *, keeps_versions: bool = False, read_from: int | None = None) -> None:
+        """Deletes what is no longer needed of a table's log, as `log_folder.trim` describes it."""
+        log_folder.trim(self._folder(layer, name) / "_delta_log", keeps_versions=keeps_versions, read_from=read_from)
 
     def remove_abandoned(self, layer: Layer) -> None:
         """Removes the folders that killed runs left of tables which they were creating: those of names that a run has

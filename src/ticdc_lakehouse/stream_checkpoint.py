@@ -33,6 +33,12 @@ class _Query(msgspec.Struct):
     id: str
 
 
+class _DeltaOffset(msgspec.Struct):
+    """The last line of a file in ``offsets``, of a stream that reads a Delta table."""
+
+    reservoirVersion: int  # noqa: N815 - Delta's name
+
+
 def query_id(checkpoint: str) -> str | None:
     """Returns the query's id, None before its first start."""
     path = Path(checkpoint) / "metadata"
@@ -89,6 +95,15 @@ def _last_line(checkpoint: str, file: Path, kind: Any) -> Any:
             f"{file} is empty or cut off, as after a loss of power. Delete the folder {checkpoint}: bronze continues "
             "where its tables end; silver decodes anew what bronze keeps, and gold applies no change twice"
         ) from error
+
+
+def version_needed(checkpoint: str) -> int | None:
+    """Returns the version from which on a stream of a Delta table may read it; None before two batches are committed.
+
+    A stream that starts again asks for the files of its last batch, whose first version the batch before notes.
+    """
+    file = Path(checkpoint) / "offsets" / str(next_batch(checkpoint) - 2)
+    return int(_last_line(checkpoint, file, _DeltaOffset).reservoirVersion) if file.exists() else None
 
 
 def messages_read(checkpoint: str) -> int:

@@ -110,6 +110,7 @@ _TABLES = {
     ),
     TOPICS: (_TOPIC_COLUMNS, "Tables of which each topic has delivered a row change or DDL"),
 }
+NAMES = tuple(_TABLES)
 # Each window appends a small file: from 50 on they are compacted. History is in the rows, so old versions may go.
 _PROPERTIES = (
     "PARTITIONED BY (feed) TBLPROPERTIES ('delta.checkpointInterval' = '50', "

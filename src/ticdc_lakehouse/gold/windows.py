@@ -26,6 +26,7 @@ from ticdc_lakehouse.gold import state_tables
 from ticdc_lakehouse.gold.apply_plan import TableOutcome, apply_plans
 from ticdc_lakehouse.gold.live_commits import Commits, own_version
 from ticdc_lakehouse.gold.live_table import live_names
+from ticdc_lakehouse.gold.log_folders import trim_logs
 from ticdc_lakehouse.gold.publication import publish
 from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.staging import staged
@@ -173,6 +174,8 @@ def _publish_changes(
     if planned == before:
         return planned
     after = publish(lake, config, before, planned, outcomes, window.row_changes)
+    changed = [outcome.state.lake_name for outcome in outcomes if outcome.merged]
+    trim_logs(lake, config.feed, changed)
     for name in sorted(before.tables.keys() - planned.tables.keys()):
         if not config.matches(*name):
             warn("gold", "table left out", feed=config.feed, table=".".join(name), reason=_LEFT_OUT)
