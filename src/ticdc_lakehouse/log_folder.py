@@ -43,6 +43,11 @@ def trim(log: Path, *, keeps_versions: bool = False, read_from: int | None = Non
 
     From the first version on: a process that dies leaves a log without gaps.
     """
+    with suppress(FileNotFoundError):  # another run trims it, too, or drops the table
+        _trim(log, keeps_versions=keeps_versions, read_from=read_from)
+
+
+def _trim(log: Path, *, keeps_versions: bool, read_from: int | None) -> None:
     files = sorted(_files(log), key=lambda file: file.version)
     newest = _newest_checkpoint(log)
     first = 0 if keeps_versions else _first_needed(files, newest if read_from is None else min(newest, read_from))
@@ -53,7 +58,7 @@ def trim(log: Path, *, keeps_versions: bool = False, read_from: int | None = Non
 
 
 def _files(log: Path) -> Iterator[_LogFile]:
-    for path in log.iterdir() if log.is_dir() else ():
+    for path in log.iterdir():
         if found := _FILE.fullmatch(path.name):
             version, kind, checksum = found.groups()
             yield _LogFile(path, int(version), kind, is_checksum=kind == "crc" or checksum is not None)

@@ -94,6 +94,22 @@ def test_a_table_that_is_gone_is_left_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_another_run_may_trim_the_log_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Feeds share the tables of ops."""
+    log, listed = log_of(tmp_path, newest=12, checkpoints={5: 3000, 10: 2000}), Path.iterdir
+
+    def trimmed_meanwhile(folder: Path) -> list[Path]:
+        paths = [*listed(folder)]
+        for path in paths:
+            if path.name.startswith(f"{10:020d}.checkpoint") or path.name == f"{0:020d}.json":
+                path.unlink()
+        return paths
+
+    monkeypatch.setattr(Path, "iterdir", trimmed_meanwhile)
+    log_folder.trim(log)
+    assert versions(log, "[0-9]*.json") == [*range(1, 13)]
+
+
 def test_a_process_that_dies_leaves_a_log_without_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, unlink, deleted = log_of(tmp_path, newest=12, checkpoints={10: 2000}), Path.unlink, []
 
