@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import lake_in
+from bench.old_logs import lengthen
+from changefeed import Changefeed, Source, at, lake_in
 
 from ticdc_lakehouse import log_folder, stream_checkpoint
 from ticdc_lakehouse.catalog import Layer
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ticdc_lakehouse.folder_lake import FolderLake
+    from ticdc_local.broker import Broker
 
 OFTEN = "TBLPROPERTIES ('delta.checkpointInterval' = '2')"
 
@@ -87,3 +89,36 @@ def test_a_trimmed_table_is_what_it_was(
     assert spark.table(table).count() == 13
     lake.drop(Layer.BRONZE, "numbers")
     assert not (lake.root / Layer.BRONZE / "numbers").exists()
+
+
+def versions(log: Path, pattern: str) -> set[int]:
+    return {int(path.name.lstrip(".").partition(".")[0]) for path in log.glob(pattern)}
+
+
+def test_gold_trims_the_logs_of_its_feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed, table = Changefeed(spark, broker, tmp_path), Source(table="t")
+    for second in (1, 3):
+        feed.send(0, table.insert(at(second), second, "a"))
+        feed.resolve(at(second + 1))
+        assert feed.go().tso == at(second + 1)
+    lengthen(feed.lake, 3)
+    ends = {log.parent: max(versions(log, "[0-9]*.json")) for log in feed.lake.root.rglob("_delta_log")}
+    feed.send(0, table.insert(at(5), 5, "a"))
+    feed.resolve(at(6))
+    assert feed.go().tso == at(6)
+
+    # Every table has a checkpoint at its end before: no checksum below it stays, nor a commit that nobody reads.
+    live = feed.lake.root / Layer.LIVE / feed.state.tables["shop", "t"].lake_name
+    silver, bronze = feed.lake.root / Layer.SILVER / f"{feed.name}_events", feed.lake.root / Layer.BRONZE
+    changed = (live, silver, bronze / f"{feed.name}_offsets", feed.lake.root / Layer.OPS / "windows")
+    first = {folder: min(versions(folder / "_delta_log", "[0-9]*.json")) for folder in changed}
+    assert first == {live: 0, silver: 0, **{folder: ends[folder] for folder in changed[2:]}}
+    for folder in (*changed, bronze / f"{feed.name}_messages"):
+        for checksums in (".*.json.crc", "[0-9]*.crc"):
+            assert min(versions(folder / "_delta_log", checksums)) >= ends[folder]
+    assert feed.rows("t") == {1: ("a",), 3: ("a",), 5: ("a",)}
+    feed.send(0, table.delete(at(7), 3, "a"))
+    feed.resolve(at(8))
+    assert feed.go().tso == at(8)
+    assert feed.rows("t") == {1: ("a",), 5: ("a",)}
+    feed.check_nothing_lost_or_doubled()
