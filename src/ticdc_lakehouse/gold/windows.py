@@ -33,7 +33,7 @@ from ticdc_lakehouse.gold.staging import staged
 from ticdc_lakehouse.gold.window_input import plan_window, planning_input
 from ticdc_lakehouse.gold.window_start import WindowStart, begin_window
 from ticdc_lakehouse.log import log, warn
-from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput, left_out
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
 from ticdc_lakehouse.schema.names import TableName
@@ -176,8 +176,8 @@ def _publish_changes(
     after = publish(lake, config, before, planned, outcomes, window.row_changes)
     changed = [outcome.state.lake_name for outcome in outcomes if outcome.merged]
     trim_logs(lake, config.feed, changed)
-    for name in sorted(before.tables.keys() - planned.tables.keys()):
-        if not config.matches(*name):
+    for name in left_out(config, before):
+        if name not in planned.tables:
             warn("gold", "table left out", feed=config.feed, table=".".join(name), reason=_LEFT_OUT)
     return after
 

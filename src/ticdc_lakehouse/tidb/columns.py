@@ -52,7 +52,7 @@ def source_columns(source: SnapshotReader, name: TableName) -> list[SourceColumn
 
 def _check_missing(source: SnapshotReader, name: TableName) -> None:
     """Raises ConfigError, which names the privilege, if the user may not read a table: information_schema hides it
-    then."""
+    then. Raises ApplyError for one that can be read all the same."""
     try:
         source.query(f"SELECT 1 FROM {quoted(name.database)}.{quoted(name.table)} LIMIT 0")
     except NoSuchTableError:
