@@ -9,6 +9,8 @@ from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.schema.statement import AlterTable
 
+COLUMNS = "`id` int(11) NOT NULL, `Name` varchar(20), n int(11) NOT NULL, v int AS (n) VIRTUAL"
+
 
 def table(entries: str, options: str = "") -> Table:
     return tables_from_sql(f"CREATE TABLE d.t ({entries}) {options}")[0]
@@ -20,3 +22,6 @@ def alter(before: Table, text: str) -> Changed:
     changed = change(before, statement)
     assert table_from_json(table_to_json(changed.table)) == changed.table
     return changed
+
+
+PLAIN = table(f"{COLUMNS}, PRIMARY KEY (id), UNIQUE KEY u (n)")
