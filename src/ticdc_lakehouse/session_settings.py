@@ -49,7 +49,7 @@ def set_needed(spark: SparkSession, name: str, value: str, purpose: str) -> None
     try:
         spark.conf.set(name, value)
     except PySparkException as error:
-        if error.getCondition() not in _REFUSED:
+        if not _is_refusal(error):
             raise
         raise ConfigError(
             f"this compute refuses the setting {name}, {purpose}: use compute in dedicated access mode "
@@ -95,5 +95,11 @@ def _unless_refused() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        if error.getCondition() not in _REFUSED:
+        if not _is_refusal(error):
             raise
+
+
+def _is_refusal(error: PySparkException) -> bool:
+    """True for a setting that the session refuses. Serverless compute adds a condition of its own:
+    ``CONFIG_NOT_AVAILABLE.WITHOUT_SUGGESTION``."""
+    return (error.getCondition() or "").partition(".")[0] in _REFUSED
