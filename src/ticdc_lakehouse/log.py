@@ -77,11 +77,11 @@ def configure(level: str = "INFO", form: Format = Format.TEXT) -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
-def configure_unless_done() -> None:
-    """Configures a notebook's logs: what the lakehouse logs goes into the driver's log, unless logging is configured
-    already."""
+def configure_unless_done(level: str = "INFO") -> None:
+    """Configures a notebook's logs: what the lakehouse logs from this level on goes to the notebook's standard error,
+    unless logging is configured already."""
     if not logging.getLogger(ROOT).handlers:
-        configure()
+        configure(level)
 
 
 class TextLines(logging.Formatter):

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError, listed
@@ -39,6 +40,8 @@ _MAINTENANCE_PAUSE = timedelta(hours=1)
 _JAVA_ENDED = (Py4JNetworkError, ConnectionRefusedError)
 """Failures of py4j's own connection: Kafka's come as errors of Spark, TiDB's as `ConfigError`, and a mounted folder may
 abort a connection, but refuses none."""
+_SESSION_ENDED = "INVALID_HANDLE.SESSION_"
+"""How the conditions of errors begin with which a Spark Connect server answers whose session is closed, or gone."""
 _HOUR = 3600.0
 _SHOWN = 3
 """Blocked tables that a round's line names."""
@@ -143,13 +146,13 @@ class _Feed:
     def attempt(self, every_seconds: float) -> Round | FailedRound:
         """Runs the layers once; after a failure the next try comes later than after the one before.
 
-        Raises ConfigError if Java has ended.
+        Raises ConfigError if Java or the session has ended.
         """
         self.number += 1
         try:
             done = self.round()
         except RUN_FAILURES as error:
-            _check_java(error)
+            _check_session(error)
             self.failures += 1
             # What gold published before a failure of bronze or silver still shows it what others publish.
             self.undecoded, self.may_be_outdated = True, self.known is None
@@ -161,7 +164,7 @@ class _Feed:
         return done
 
     def maintain_if_due(self) -> Maintained | FailedMaintenance | None:
-        """Maintains the feed if that is due; None if it is not. Raises ConfigError if Java has ended."""
+        """Maintains the feed if that is due; None if it is not. Raises ConfigError if Java or the session has ended."""
         if self.maintain_every is None:
             return None
         try:
@@ -170,7 +173,7 @@ class _Feed:
             self.known = None
             done = self.run.maintain()
         except RUN_FAILURES as error:
-            _check_java(error)
+            _check_session(error)
             self.may_be_outdated = True
             self.maintenance_due = datetime.now(UTC) + min(self.maintain_every, _MAINTENANCE_PAUSE)
             return FailedMaintenance(feed=self.run.feed.name, error=error, next_try=self.maintenance_due)
@@ -183,11 +186,13 @@ class _Feed:
         return self.maintenance_due is not None and self.maintenance_due <= datetime.now(UTC)
 
 
-def _check_java(error: Exception) -> None:
-    """Raises ConfigError if a failure means that Java has ended: this process can start no other, so that a further
-    round of any feed fails, too."""
+def _check_session(error: Exception) -> None:
+    """Raises ConfigError if a failure means that Java or the session has ended: this process can start no other, so
+    that a further round of any feed fails, too."""
     if isinstance(error, _JAVA_ENDED):
         raise ConfigError("Java has ended, and with it every feed of this loop: run it again") from error
+    if isinstance(error, PySparkException) and (error.getCondition() or "").startswith(_SESSION_ENDED):
+        raise ConfigError("Spark's session has ended, and with it every feed of this loop: run it again") from error
 
 
 def rounds(
@@ -202,7 +207,7 @@ def rounds(
     failed one, a feed whose last maintenance, or first window, is as long ago as ``maintain_every`` is maintained;
     None: never.
 
-    Raises ConfigError if Java has ended.
+    Raises ConfigError if Java or the session has ended.
     """
     feeds = [_Feed(run=run, maintain_every=maintain_every) for run in runs]
     number = 0
@@ -226,9 +231,9 @@ def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
     since its file is wrong: the others continue.
 
     Raises ConfigError for a widget that is wrong, without a feed that can begin, in the end where one could not or its
-    last round failed, and if Java has ended.
+    last round failed, and if Java or the session has ended.
     """
-    configure_unless_done()
+    configure_unless_done("WARNING")  # Databricks cuts a cell's output at 10 MB; a line for each round is in it
     widgets = dbutils.widgets.getAll()
     feeds = job_parameters.names(widgets, "feeds")
     if not feeds:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse import loop
@@ -94,17 +95,25 @@ def test_what_another_process_landed_is_decoded_although_nothing_else_arrives() 
     assert calls == ["silver", "silver"], "in the first round, and in the one after gold found a gap"
 
 
-@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("no answer")])
-def test_the_loop_ends_when_java_has_ended(error: Exception) -> None:
+@pytest.mark.parametrize(
+    ("error", "ended"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), "Java"),
+        (Py4JNetworkError("no answer"), "Java"),
+        (PySparkException("[…] closed", errorClass="INVALID_HANDLE.SESSION_CLOSED"), "Spark's session"),
+        (PySparkException("[…] not found", errorClass="INVALID_HANDLE.SESSION_NOT_FOUND"), "Spark's session"),
+    ],
+)
+def test_the_loop_ends_when_java_or_the_session_has_ended(error: Exception, ended: str) -> None:
     def fail() -> None:
         raise error
 
     run = SimpleNamespace(feed=FailingRun.feed, lake=FailingRun.lake, bronze=fail, maintain=fail)
     feed = _Feed(run=run, maintain_every=timedelta(hours=1), maintenance_due=datetime.now(UTC))  # type: ignore[arg-type]
     for act in (lambda: feed.attempt(1.0), feed.maintain_if_due):
-        with pytest.raises(ConfigError, match=r"^Java has ended, .*: run it again$"):
+        with pytest.raises(ConfigError, match=f"^{ended} has ended, .*: run it again$"):
             act()
-    with pytest.raises(ConfigError, match=r"^Java has ended"):
+    with pytest.raises(ConfigError, match=f"^{ended} has ended"):
         list(loop.rounds([run], every_seconds=0, count=2))  # type: ignore[list-item]
 
 
@@ -148,7 +157,7 @@ def test_a_feed_whose_rounds_fail_is_maintained_all_the_same(monkeypatch: pytest
 def test_a_loop_without_feeds_or_with_one_twice_does_not_begin(
     feeds: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "configure_unless_done", lambda: None)
+    monkeypatch.setattr(loop, "configure_unless_done", lambda _level: None)
     dbutils = SimpleNamespace(widgets=SimpleNamespace(getAll=lambda: WIDGETS | {"feeds": feeds}))
     with pytest.raises(ConfigError, match=f"^parameter feeds: {said}$"):
         loop_from_widgets(None, dbutils)  # type: ignore[arg-type]
@@ -165,7 +174,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         feeds.append(parameters["feed"])
         return FailingRun()
 
-    monkeypatch.setattr(loop, "configure_unless_done", lambda: None)
+    monkeypatch.setattr(loop, "configure_unless_done", lambda _level: None)
     monkeypatch.setattr(loop.Run, "from_parameters", from_parameters)
     return feeds
 
