@@ -18,6 +18,10 @@ _MOST_WORDS = 50
 """Words that a message lists: a broker may have thousands of topics, a feed thousands of tables."""
 
 
+SCHEMA_MISSING = "schema_missing"
+"""The reason of a `DecodeError` that ends once the schema of the message's rows has come (Simple)."""
+
+
 class LakehouseError(Exception):
     """Any error of this package."""
 

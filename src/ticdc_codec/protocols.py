@@ -20,7 +20,7 @@ from ticdc_codec import canal_json, craft, debezium, open_protocol, simple
 from ticdc_codec.batch import NO_CONTEXT, DecodeBatch, DecoderContext, numbered_from
 from ticdc_codec.byte_map import ByteMap, whole_maps
 from ticdc_codec.claim_check_storage import StoredObjects
-from ticdc_codec.errors import ConfigError, DecodeError
+from ticdc_codec.errors import SCHEMA_MISSING, ConfigError, DecodeError
 from ticdc_codec.event import EVENTS, Event, Failure, events_of
 from ticdc_codec.message import Message
 from ticdc_codec.options import SinkOptions, sink_options
@@ -154,7 +154,8 @@ class MessageDecoder:
         order.
 
         A message decodes whole or not at all. One message that is not valid raises DecodeError; among many it becomes
-        one ``Failure`` in its place. Many messages are read lazily, up to 512 or 8 MiB ahead (Simple: 64 MiB).
+        one ``Failure`` in its place. Many messages are read lazily, up to 512 or 8 MiB ahead; where a row of Simple
+        comes before its schema, until that comes, or 64 MiB.
         """
         if _is_one(messages):
             return _raise_failure(next(self._each([messages])))
@@ -171,11 +172,23 @@ class MessageDecoder:
         return pa.Table.from_batches(batches, EVENTS)
 
     def _each(self, messages: Iterable[OneMessage]) -> Iterator[MessageEvents]:
-        for chunk in self._chunks(messages, self._together):
-            numbered = groupby(events_of(self._columns(chunk)), key=itemgetter(0))
-            events_of_message = {number: tuple(event for _, event in events) for number, events in numbered}
-            # Open Protocol allows a message without any event.
-            yield from (events_of_message.get(number, ()) for number in range(len(chunk)))
+        held: list[Pair] = []
+        waiting: list[MessageEvents] = []
+        chunks = self._chunks(messages, self._together)
+        while more := _taken(chunks, len(held)):
+            held += more
+            events = self._events(held)
+            ready = len(held) if _size(held) >= _PART_BYTES else _first_waiting(events)
+            yield from events[:ready]
+            held, waiting = held[ready:], events[ready:]
+        yield from waiting
+
+    def _events(self, pairs: list[Pair]) -> list[MessageEvents]:
+        """Returns the events of each message."""
+        numbered = groupby(events_of(self._columns(pairs)), key=itemgetter(0))
+        events_of_message = {number: tuple(event for _, event in events) for number, events in numbered}
+        # Open Protocol allows a message without any event.
+        return [events_of_message.get(number, ()) for number in range(len(pairs))]
 
     def _chunks(self, messages: Iterable[OneMessage], most: int) -> Iterator[list[Pair]]:
         """Yields keys and values of messages that are decoded together. Raises TypeError for what is not a message."""
@@ -240,6 +253,32 @@ def pair_of(message: object) -> tuple[bytes | None, bytes | None]:
             return key, value
         case _:
             return message
+
+
+def _taken(chunks: Iterator[list[Pair]], least: int) -> list[Pair]:
+    """Returns the messages of the next chunk, or of further ones until there are as many as are decoded again with
+    them: so each is decoded a few times in all, however long its schema takes to come."""
+    taken: list[Pair] = []
+    size = 0
+    for chunk in chunks:
+        taken += chunk
+        size += _size(chunk)
+        if len(taken) >= least or size >= _PART_BYTES:
+            break
+    return taken
+
+
+def _size(pairs: Iterable[Pair]) -> int:
+    return sum(len(key or b"") + len(value or b"") for key, value in pairs)
+
+
+def _first_waiting(messages: Sequence[MessageEvents]) -> int:
+    """Returns how many messages come before the first whose schema has not come."""
+    for number, events in enumerate(messages):
+        match events:
+            case (Failure(reason=reason),) if reason == SCHEMA_MISSING:
+                return number
+    return len(messages)
 
 
 def _raise_failure(events: MessageEvents) -> MessageEvents:

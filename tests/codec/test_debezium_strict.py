@@ -315,6 +315,13 @@ def test_a_definition_gives_digits_and_types() -> None:
     assert row(BARE, key=None, context=context).handle_key == '["1"]'
 
 
+def test_a_definition_is_found_by_names_in_any_case() -> None:
+    columns = Column(name="ID", type="int(11)", key=True), Column(name="U", type="bigint(20) unsigned")
+    found = row(BARE, key=None, context=DecoderContext(schemas={("D", "T", 0): columns}))
+    types = {column.name: column.type for column in found.columns}
+    assert (types["id"], types["u"], found.handle_key) == ("int(11)", "bigint(20) unsigned", '["1"]')
+
+
 @pytest.mark.parametrize(("name", "shorter"), [("m", "decimal(9,0)"), ("t", "time"), ("d", "datetime(2)")])
 def test_a_value_with_more_digits_than_its_definition_has_is_refused(name: str, shorter: str) -> None:
     context = DecoderContext(schemas={("d", "t", 0): (Column(name=name, type=shorter),)})

@@ -38,6 +38,7 @@ from ticdc_codec import (
     inspection,
     protocols,
 )
+from ticdc_codec.errors import SCHEMA_MISSING
 from ticdc_codec.event import NamedBy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "codec.md").read_text(encoding="utf-8")
@@ -153,6 +154,38 @@ def test_rows_of_a_table_may_come_before_their_schema() -> None:
     bootstrap, row = simple(BOOTSTRAP, INSERT)
     kinds = MessageDecoder("simple").table([*[row] * 5000, bootstrap])["kind"].to_pylist()
     assert (kinds.count("row"), kinds.count("bootstrap")) == (5000, 1)
+
+
+@pytest.mark.parametrize("rows", [1, 15, 16, 511, 512, 5000])
+@pytest.mark.parametrize("options", [{}, {"claim-check-storage-uri": "file:///nowhere"}])
+def test_rows_among_many_messages_may_come_before_their_schema(rows: int, options: dict[str, str]) -> None:
+    options = options and {"large-message-handle-option": "claim-check", **options}
+    [watermark] = simple(Resolved(commit_ts=7))
+    bootstrap, row = simple(BOOTSTRAP, INSERT)
+    events = decode([watermark, *[row] * rows, watermark, bootstrap, row], "simple", options)
+    watermarks = (Resolved(commit_ts=7),)
+    assert [*events] == [watermarks, *[(INSERT,)] * rows, watermarks, (BOOTSTRAP,), (INSERT,)]
+
+
+def test_what_waits_for_a_schema_that_does_not_come_is_decoded_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, row = simple(BOOTSTRAP, INSERT)
+    decoder = MessageDecoder("simple")
+    counts: list[int] = []
+    decode_batch = decoder._decoder.decode
+    monkeypatch.setattr(
+        decoder._decoder, "decode", lambda keys, values: (counts.append(len(keys)), decode_batch(keys, values))[1]
+    )
+    failures = [failure.reason for (failure,) in decoder.decode([row] * 20_000) if isinstance(failure, Failure)]
+    assert failures == [SCHEMA_MISSING] * 20_000
+    assert sum(counts) < 3 * 20_000
+
+
+def test_rows_wait_for_their_schema_in_a_limited_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    bootstrap, row = simple(BOOTSTRAP, INSERT)
+    monkeypatch.setattr(protocols, "_BATCH_SIZE", 2)
+    monkeypatch.setattr(protocols, "_PART_BYTES", 4 * (len(row.key or b"") + len(row.value or b"")))
+    kinds = [type(event).__name__ for (event,) in decode([*[row] * 5, bootstrap, row], "simple")]
+    assert kinds == [*["Failure"] * 4, "RowChange", "Bootstrap", "RowChange"]
 
 
 def test_only_where_schemas_come_late_many_bytes_are_decoded_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from bench.generated_messages import append
 from bench.scans import files_read, last_execution
 from changefeed import Source, at, lake_in
 
+from ticdc_codec.errors import SCHEMA_MISSING
 from ticdc_codec.event import Bootstrap, Column
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.protocols import protocol_named
@@ -86,7 +87,7 @@ def test_a_run_reads_what_came_since_and_the_batches_of_waiting_messages(spark: 
         feed.land(schema("a"))
         before = last_execution(spark)
         assert feed.decode() == {"a"}
-    assert quarantine.reasons(feed.lake, FEED) == {external_schemas.MISSING: 1}
+    assert quarantine.reasons(feed.lake, FEED) == {SCHEMA_MISSING: 1}
     scans = feed.files_read(Layer.SILVER, events_table.table_name(FEED), before)
     assert scans, "the search"
     assert max(scans) == 2, "of three: those of the newest batch before, and of the new one"
@@ -110,7 +111,7 @@ def test_waiting_rows_are_decoded_again_only_if_a_schema_came(
         feed.decode()
         feed.land(row("a"))
     assert replays == [1, 2], "the newest batch is searched again: it may have grown"
-    assert quarantine.reasons(feed.lake, FEED) == {external_schemas.MISSING: 1}
+    assert quarantine.reasons(feed.lake, FEED) == {SCHEMA_MISSING: 1}
 
     # Killed before the row was decoded again.
     def die(*_: object, **__: object) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import Changefeed, Source, at, ddl
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import SCHEMA_MISSING, ConfigError
 from ticdc_codec.event import Bootstrap, Column
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.silver import external_schemas, quarantine
@@ -36,7 +36,7 @@ def test_rows_wait_in_quarantine_for_their_schema(spark: SparkSession, broker: B
     feed.resolve(at(2))
     feed.go()
     [waiting] = quarantine.open_messages(feed.lake, feed.name).collect()
-    assert (waiting["reason"], waiting["database"], waiting["table"]) == (external_schemas.MISSING, "shop", "t")
+    assert (waiting["reason"], waiting["database"], waiting["table"]) == (SCHEMA_MISSING, "shop", "t")
 
     feed.send(0, Bootstrap(database="shop", table="t", columns=COLUMNS, schema_version=VERSION))
     feed.send(1, row(at(3), 2, "late"))

@@ -18,6 +18,7 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.json_images import KEY_COLUMN_HINT, ColumnOrder, Image, ImageTypes, check_names
 from ticdc_codec.json_text import quotes_of
+from ticdc_codec.name_case import fold
 
 _ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
@@ -141,10 +142,14 @@ class SentLayout(msgspec.Struct, frozen=True, kw_only=True):
 class TableReaders:
     """The tables of a feed whose layouts messages have sent so far."""
 
-    __slots__ = ("_by_layout", "_context", "_zone")
+    __slots__ = ("_by_layout", "_definitions", "_zone")
 
     def __init__(self, context: DecoderContext, zone: ZoneInfo) -> None:
-        self._context = context
+        self._definitions = {
+            (fold(database), fold(table)): {fold(column.name): column for column in columns}
+            for (database, table, version), columns in context.schemas.items()
+            if version == 0
+        }
         self._zone = zone
         self._by_layout: dict[SentLayout, DebeziumTableReader] = {}
 
@@ -162,14 +167,15 @@ class TableReaders:
             )
         defined = self._defined(sent)
         # Before v8.5 messages have no key (wire.md 1.5.1).
-        keys = sent.keys if sent.keys is not None else [name for name in defined if defined[name].key]
+        keys = sent.keys if sent.keys is not None else [name for name, column in defined.items() if column.key]
+        key, names = {*map(fold, keys)}, {name: fold(name) for name in sent.names}
         # ticdc takes a unique key with virtual columns too, which images do not have, and the others are not unique.
-        keys = keys if {*sent.names} >= {*keys} else ()
+        key = key if {*names.values()} >= key else set()
         return {
-            name: sent_column(name, fields.get(name), defined.get(name), self._zone, key=name in keys)
-            for name in sent.names
+            name: sent_column(name, fields.get(name), defined.get(folded), self._zone, key=folded in key)
+            for name, folded in names.items()
         }
 
     def _defined(self, sent: SentLayout) -> dict[str, Column]:
-        columns = self._context.schemas.get((sent.database, sent.table, 0), ())
-        return {column.name: column for column in columns}
+        """Returns the columns that the caller knows of a table, by their names without case (wire.md 8.14)."""
+        return self._definitions.get((fold(sent.database), fold(sent.table)), {})

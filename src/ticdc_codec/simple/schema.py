@@ -17,7 +17,7 @@ from functools import lru_cache
 import msgspec
 
 from ticdc_codec.batch import SchemaName, checked_tso
-from ticdc_codec.errors import DecodeError
+from ticdc_codec.errors import SCHEMA_MISSING, DecodeError
 from ticdc_codec.event import Column, Layout, NamedBy, columns_text
 from ticdc_codec.mysql_type import Family, family_of, is_known, quoted_element
 from ticdc_codec.name_case import fold
@@ -262,7 +262,7 @@ class Schemas:
         layout = self._stored(database, table, version)
         if layout is None:
             detail = f"expected a schema of version {version} of {database}.{table} before its rows, found none"
-            raise DecodeError("schema_missing", detail, database=database, table=table)
+            raise DecodeError(SCHEMA_MISSING, detail, database=database, table=table)
         return layout
 
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ticdc_codec.errors import SCHEMA_MISSING
 from ticdc_codec.event import Kind
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
@@ -29,7 +30,7 @@ from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import BlockingPoint, keep_earliest
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.silver import events_table, external_schemas, quarantine
+from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.sql.text import literal
 
 
@@ -377,7 +378,7 @@ def _watermarks_before(
 
 def quarantined(message: quarantine.BlockingMessage) -> StopReason:
     """Returns the reason of a table that a message in quarantine blocks."""
-    schema_missing = message.reason == external_schemas.MISSING
+    schema_missing = message.reason == SCHEMA_MISSING
     return StopReason(
         kind=StopKind.QUARANTINED,
         detail=f"a message of this table at {message.position} is in quarantine ({message.reason})",

@@ -16,14 +16,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_codec.batch import SchemaName
+from ticdc_codec.errors import SCHEMA_MISSING
 from ticdc_codec.event import Column, Kind, columns_from
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream, events_table, quarantine, schema_position
 from ticdc_lakehouse.silver.schema_position import SchemaPosition
-
-MISSING = "schema_missing"
-"""The reason of a decoder's error for a row whose schema it does not know."""
 
 _IS_CARRIER = f"""
     (kind IN ('{Kind.BOOTSTRAP}', '{Kind.DDL}') AND schema_version IS NOT NULL AND table IS NOT NULL)"""
@@ -55,7 +53,7 @@ def decode(lake: Lake, decoding: decode_stream.Decoding) -> decode_stream.Decode
     quarantine.create_tables(lake)
     # Rows may wait for a schema that never comes: they are not read again in each run.
     if has_brought:
-        quarantine.replay(lake, replace(decoding, schemas=schemas), reason=MISSING)
+        quarantine.replay(lake, replace(decoding, schemas=schemas), reason=SCHEMA_MISSING)
     # Last: a run that dies before leaves the replay to the next one.
     schema_position.write(checkpoint, replace(position, schemas=len(schemas)))
     return done
