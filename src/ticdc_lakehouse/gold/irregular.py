@@ -6,7 +6,7 @@ looked for where a table must not have any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -55,7 +55,7 @@ def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, Ta
     """Creates or replaces the feed's view over these tables. Spark resolves each that is counted, so gold does so only
     where a window changes what is `counted`."""
     comment = f"Values of changefeed {config.feed} that their columns' types cannot hold: exact in {IRREGULAR}"
-    query = " UNION ALL ".join(_count_sql(lake, each) for each in counted(config, tables)) or _NONE
+    query = _union([_count_sql(lake, each) for each in counted(config, tables)])
     lake.replace_view(Layer.OPS, f"{config.feed}_irregular", _COLUMNS, query, comment=comment)
 
 
@@ -73,6 +73,15 @@ def is_shown(config: GoldConfig, table: Table) -> bool:
 def dates_as_text(config: GoldConfig, table: Table) -> bool:
     """True if a table's views show dates as MySQL's texts."""
     return config.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
+
+
+def _union(queries: Sequence[str]) -> str:
+    """Returns one query of the rows of all. Spark reads UNIONs of UNIONs by recursion, so they form a tree that is not
+    deep: its stack does not hold a list of thousands."""
+    if len(queries) < 2:
+        return queries[0] if queries else _NONE
+    middle = len(queries) // 2
+    return f"({_union(queries[:middle])}) UNION ALL ({_union(queries[middle:])})"
 
 
 def _count_sql(lake: Lake, of: Counted) -> str:
