@@ -10,8 +10,9 @@ from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.ambiguous_keys import KEPT_APART, timestamps_in_key
 from ticdc_lakehouse.gold.own_columns import DELETED, KEY
 from ticdc_lakehouse.planning.steps import AlterRows
+from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.sql.instant import backward_shifts
-from ticdc_lakehouse.sql.key_text import stored_key_sql
+from ticdc_lakehouse.sql.key_text import key_text_sql, stored_key_texts
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn
 
@@ -43,11 +44,15 @@ class AlteredRows:
         return replace(self, query=f"SELECT * FROM ({self.query}) WHERE {condition}", same=False)
 
 
+def is_any(lake: Lake, rows: str, condition: str) -> bool:
+    """True if one of the rows fulfils the condition."""
+    # No WHERE: see `column_conversion._check`.
+    return bool(lake.spark.sql(f"SELECT bool_or({condition}) AS found FROM ({rows})").collect()[0]["found"])
+
+
 def has_irregular(lake: Lake, rows: str, name: str) -> bool:
     """True if one of the rows has an irregular value in the column."""
-    # No WHERE: see `column_conversion._check`.
-    found = lake.spark.sql(f"SELECT bool_or(map_contains_key({IRREGULAR}, {literal(name)})) AS found FROM ({rows})")
-    return bool(found.collect()[0]["found"])
+    return is_any(lake, rows, f"map_contains_key({IRREGULAR}, {literal(name)})")
 
 
 def assigned(typed: TypedColumn, text: str, time_zone: str) -> dict[str, str]:
@@ -70,19 +75,32 @@ def irregular_without(name: str) -> str:
 
 def with_new_keys(lake: Lake, rows: AlteredRows, step: AlterRows, time_zone: str) -> AlteredRows:
     """Returns the rows with new keys: a row's key is made of the texts of its key columns, as the wire would write
-    it. Raises ApplyError if there are rows, and these texts are not known or are those of two rows. The rows of a table
-    that has no key any more keep theirs: TiCDC sends no change of them, and all of them would have one text."""
+    it. Raises ApplyError if there are rows, and these texts are not known, are those of two rows, or one is missing.
+    The rows of a table that has no key any more keep theirs: TiCDC sends no change of them, and all of them would have
+    one text."""
     if not step.table.key:
         return rows.select({})
     try:
-        rekeyed = rows.select({KEY: stored_key_sql(step.table, time_zone)})
+        texts = stored_key_texts(step.table, time_zone)
     except ApplyError:
         if lake.spark.sql(rows.query).head(1):
             raise
         return rows
+    _check_whole(lake, rows, step.table, texts)
+    rekeyed = rows.select({KEY: key_text_sql(texts)})
     if (times := timestamps_in_key(step.table)) and backward_shifts(time_zone):
         _check_apart(lake, rekeyed, times, time_zone)
     return rekeyed
+
+
+def _check_whole(lake: Lake, rows: AlteredRows, table: Table, texts: Sequence[str]) -> None:
+    """Raises ApplyError if a row lacks a value of its new key, which has no NULLs in TiDB: it came with its former key
+    only, and ``on_handle_key_only: null`` gave it NULL in its other columns."""
+    if is_any(lake, rows.present, " OR ".join(f"{text} IS NULL" for text in texts)):
+        raise ApplyError(
+            f"rows have no value in a column of the new key {', '.join(table.key)}: they came cut to their former key "
+            "(on_handle_key_only: null)"
+        )
 
 
 def _check_apart(lake: Lake, rows: AlteredRows, times: Sequence[str], time_zone: str) -> None:

@@ -8,7 +8,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
 from ticdc_codec.name_case import fold
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular
+from ticdc_lakehouse.gold.altered_rows import AlteredRows, assigned, has_irregular, is_any
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition
@@ -55,7 +55,7 @@ def _check_nulls(lake: Lake, rows: str, effect: ColumnConverted) -> None:
     before, after = effect.before, effect.after
     if after.type.family is not Family.TIMESTAMP or before.type.family is Family.TIMESTAMP or after.nullable:
         return
-    if _is_any(lake, rows, _is_null_sql(before.name)):
+    if is_any(lake, rows, _is_null_sql(before.name)):
         raise ApplyError(
             f"column {before.name}: TiDB put the time of the ALTER into rows that had NULL, and messages do not show it"
         )
@@ -74,7 +74,7 @@ def _check_unwritten(lake: Lake, rows: str, before: ColumnDefinition) -> None:
         may_not_store = "true"
     if before.may_be_rewritten:
         may_not_store = f"{may_not_store} OR {_is_null_sql(before.name)}"
-    if _is_any(lake, rows, may_not_store):
+    if is_any(lake, rows, may_not_store):
         raise ApplyError(
             f"column {before.name}: TiDB since 8.5.5 may show another DEFAULT in rows that were not written since the "
             "column was added, or that had NULL, and messages do not show it"
@@ -84,11 +84,6 @@ def _check_unwritten(lake: Lake, rows: str, before: ColumnDefinition) -> None:
 def _is_null_sql(name: str) -> str:
     is_irregular = f"coalesce(map_contains_key({IRREGULAR}, {literal(name)}), false)"
     return f"{quoted(name)} IS NULL AND NOT {is_irregular}"
-
-
-def _is_any(lake: Lake, rows: str, condition: str) -> bool:
-    """True if a row fulfils the condition. Without WHERE: see `_check`."""
-    return bool(lake.spark.sql(f"SELECT bool_or({condition}) AS found FROM ({rows})").collect()[0]["found"])
 
 
 def _has_values(lake: Lake, rows: str, name: str) -> bool:

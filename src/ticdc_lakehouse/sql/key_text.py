@@ -29,8 +29,14 @@ def key_text_sql(texts: Sequence[str]) -> str:
 def stored_key_sql(table: Table, time_zone: str) -> str:
     """SQL of the text of a stored row's key, as the feed's messages have it. Raises ApplyError for a column whose texts
     are not known."""
+    return key_text_sql(stored_key_texts(table, time_zone))
+
+
+def stored_key_texts(table: Table, time_zone: str) -> list[str]:
+    """SQL of the texts of a stored row's key columns, in the order of the key's text. Raises ApplyError for a column
+    whose texts are not known."""
     columns = {fold(column.name): column for column in table.columns}
-    return key_text_sql([wire_text_sql(columns[fold(name)], time_zone) for name in table.key_text_columns])
+    return [wire_text_sql(columns[fold(name)], time_zone) for name in table.key_text_columns]
 
 
 def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
