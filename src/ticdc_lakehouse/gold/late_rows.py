@@ -31,6 +31,10 @@ _VERSION = f"{', '.join(_NAME)}, op = '{Op.DELETE}', handle_key"
 """SQL of what identifies a change beside an exact commit_ts, at which a key gets one row and is left once. Images may
 differ: another version of TiCDC, which takes a changefeed over at its checkpoint, may list columns in another order, or
 send less of the old row."""
+_LEFT = f"{', '.join(_NAME)}, true, old_handle_key"
+"""The same of the DELETE that an update of a key may be sent again with: another version of TiCDC may split it."""
+_HASHES = {"change": "xxhash64", "change_too": "hash"}
+"""96 bits in the place of names, keys and images, which would be shuffled with every row of the time span."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,16 +117,18 @@ def first_deliveries(events: DataFrame, before: Published, through: int, *, exac
     if ends is None or ends[0] is None:
         return None
     earlier = rows.where((F.col("batch") <= before.batch) & F.col("commit_ts").between(*ends))
-    same = ["commit_ts", "change", "change_too"]
-    return new.join(earlier.select(*same), same, "left_anti")
+    same = ["commit_ts", *_HASHES]
+    known = earlier.select(*same)
+    if exact:
+        left = {name: F.expr(f"{of}({_LEFT})") for name, of in _HASHES.items()}
+        known = known.union(earlier.where("old_handle_key IS NOT NULL").withColumns(left).select(*same))
+    return new.join(known, same, "left_anti")
 
 
 def _identity(*, exact: bool) -> dict[str, str]:
-    """Returns SQL of 96 bits in the place of names, keys and images, which would be shuffled with every row of the time
-    span."""
+    """Returns SQL of a change's hashes."""
     keyed = "handle_key IS NOT NULL" if exact else "false"
-    hashes = {"change": "xxhash64", "change_too": "hash"}
-    return {name: f"CASE WHEN {keyed} THEN {of}({_VERSION}) ELSE {of}({_IMAGES}) END" for name, of in hashes.items()}
+    return {name: f"CASE WHEN {keyed} THEN {of}({_VERSION}) ELSE {of}({_IMAGES}) END" for name, of in _HASHES.items()}
 
 
 def blocking_point(late: LateRows, *, published_tso: int, deleted_through: int) -> BlockingPoint:
