@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Tour: from Kafka's bytes to a gold table that equals TiDB
-# MAGIC - **In**: a feed that silver has decoded. `make demo` leaves a lake with five of them; there `ticdc-lake run
-# MAGIC   notebooks/tour.ipynb --feed shop_craft` runs this notebook.
+# MAGIC - **In**: a feed of which silver has decoded rows, with the default `gold.schema` and `gold.views`. `make demo`
+# MAGIC   leaves a lake with five; there `ticdc-lake run notebooks/tour.ipynb --feed shop_craft` runs this notebook.
 # MAGIC - **Out**: what each layer holds of the feed, with plots.
 # MAGIC - **Contract**: reads, and runs gold as the job does. With `replay` = `yes` it also decodes the feed's
 # MAGIC   quarantined messages again. Running it again changes nothing.
