@@ -191,9 +191,8 @@ def has_errors(lake: Reader, feed: str) -> bool:
 
 
 def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:
-    """Returns the first open message of each partition and table."""
-    if not has_errors(lake, feed):
-        return []
+    """Returns the first open message of each partition and table. Where most feeds have none, ask `has_errors`
+    first."""
     rows = lake.rows(f"""
         SELECT topic, partition, offset, reason, database, table FROM (
             SELECT *, row_number() OVER (PARTITION BY topic, partition, database, table ORDER BY offset) AS nth
