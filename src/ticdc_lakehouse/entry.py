@@ -217,6 +217,12 @@ class Run:
             except ConfigError as error:
                 yield str(error)
 
+    def _create_tables(self) -> None:
+        """Creates what commands need that may be used before the feed's first run. Raises ConfigError for a feed that
+        gold has published and bronze has lost: the next run of bronze must still find that."""
+        check_feed_name(self.lake, self.feed.name)
+        create_feed_tables(self.lake, self.feed.name)
+
     def quarantined(self) -> DataFrame:
         """Returns the messages that could not be decoded and that nothing was done about, with position, reason and
         detail.
@@ -227,10 +233,11 @@ class Run:
     def replay(self, messages: Sequence[str]) -> Replayed:
         """Decodes quarantined messages again; the next run of gold puts their rows in place.
 
-        ``messages``: each one's ``topic/partition/offset``, or ``all``. Raises ConfigError for anything else.
+        ``messages``: each one's ``topic/partition/offset``, or ``all``. Raises ConfigError for anything else, and if
+        bronze has lost the feed.
         """
         chosen = positions_of(messages)
-        create_feed_tables(self.lake, self.feed.name)
+        self._create_tables()
         decoding = self.decoding
         check_same_protocol(self.lake, decoding)
         self._check_zone()
@@ -246,7 +253,7 @@ class Run:
         Raises ConfigError as ``replay``, and if it is not said why.
         """
         chosen = positions_of(messages)
-        create_feed_tables(self.lake, self.feed.name)
+        self._create_tables()
         with timed("ops", "dismissed", feed=self.feed.name, reason=reason) as fields:
             fields["messages"] = dismissed = quarantine.dismiss(self.lake, self.feed.name, chosen, reason)
             return dismissed
@@ -266,11 +273,13 @@ class Run:
     def load(self, folder: str, options: LoadOptions | None = None) -> Loaded:
         """Loads tables of Dumpling's export in ``folder``, and brings them to where gold is.
 
-        Raises ConfigError and ApplyError as `ops.load.load`, and ConfigError without a folder.
+        Raises ConfigError and ApplyError as `ops.load.load`, and ConfigError without a folder, and if bronze or silver
+        has lost the feed: the tables would lack every change since the export.
         """
         if not folder:
             raise ConfigError("folder: expected that of an export, found none")
-        create_feed_tables(self.lake, self.feed.name)
+        self._check_ran(Layer.SILVER, events_table.table_name(self.feed.name))
+        self._create_tables()
         with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as fields:
             loaded = load(
                 self.lake, self.gold_config, folder, options, until_tso=self.until_tso, source=self._row_snapshot_at()
