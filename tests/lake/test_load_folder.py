@@ -113,6 +113,39 @@ def test_files_of_an_export_in_subfolders_are_refused(folder: Path, name: str) -
         read(folder)
 
 
+def write_named(folder: Path, template: str, *names: tuple[str, str]) -> None:
+    """An export whose tables have one row each, its files named by a template; no rows for tables without a file."""
+    for database, table in names:
+        write_table(folder, f"{database}.{table}", f"CREATE TABLE `{table}` (id INT)", ("id",))
+        file = template.replace("{{fn .DB}}", database).replace("{{fn .Table}}", table).replace("{{.Index}}", "0" * 9)
+        (folder / f"{file}.csv").write_text('"id"\n1\n')
+
+
+@pytest.mark.parametrize("separator", ["_", "-", "."])
+@pytest.mark.parametrize("order", ["{{fn .DB}}%{{fn .Table}}%{{.Index}}", "{{.Index}}%{{fn .Table}}%{{fn .DB}}"])
+def test_names_of_tables_may_have_what_a_template_puts_between_them(tmp_path: Path, separator: str, order: str) -> None:
+    template = order.replace("%", separator)
+    names = ("shop", "order_items"), ("shop-eu", "orders"), ("x_y", "a-b_c")
+    write_metadata(tmp_path, 1 << 40)
+    write_named(tmp_path, template, *names)
+    tables = read(tmp_path, DumplingOptions(output_filename_template=template)).tables
+    assert {name: len(table.files) for name, table in tables.items()} == {TableName(*name): 1 for name in names}
+    for (database, name), table in tables.items():
+        assert database in table.files[0]
+        assert name in table.files[0]
+
+
+def test_a_file_that_may_be_that_of_two_tables_is_refused(tmp_path: Path) -> None:
+    template = "{{fn .DB}}-{{fn .Table}}-{{.Index}}"
+    write_metadata(tmp_path, 1 << 40)
+    write_named(tmp_path, template, ("shop", "a-b"))
+    write_table(tmp_path, "shop-a.b", "CREATE TABLE `b` (id INT)", ("id",))
+    with pytest.raises(
+        ConfigError, match=r"shop-a-b-000000000\.csv: the name of files of shop\S* and shop\S*: export w"
+    ):
+        read(tmp_path, DumplingOptions(output_filename_template=template))
+
+
 @pytest.mark.parametrize(
     "template", ["{{fn .DB}}/{{fn .Table}}.{{.Index}}", "data/{{fn .DB}}.{{fn .Table}}.{{.Index}}"]
 )

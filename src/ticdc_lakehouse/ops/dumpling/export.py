@@ -11,7 +11,7 @@ name should not hold. Source: tidb ``dumpling/export``, writer.go, writer_util.g
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import unquote
@@ -74,8 +74,9 @@ def read_export(folder: Folder, options: DumplingOptions) -> Export:
     metadata = folder.contents(["metadata"], _MAX_SCHEMA)["metadata"]
     tso = _tso(folder.path, _decoded(metadata, f"{folder.path}/metadata"))
     _check_flat(folder)
-    pattern = _file_name(options.output_filename_template)
-    files, format_ = _data_files(folder.path, sizes, pattern)
+    template = options.output_filename_template
+    pattern = _file_name(template)
+    files, format_ = _data_files(folder.path, sizes, pattern, _owners(template, sizes))
     tables, unreadable = _tables(folder, _schemas(folder.path, sizes, files), files)
     unreadable |= _damaged(folder.path, sizes, files, pattern)
     if format_ == "sql":
@@ -106,17 +107,48 @@ def _check_flat(folder: Folder) -> None:
 
 
 def _data_files(
-    folder: str, names: Iterable[str], pattern: re.Pattern[str]
+    folder: str, names: Iterable[str], pattern: re.Pattern[str], owners: Mapping[str, Sequence[TableName]]
 ) -> tuple[dict[TableName, tuple[str, ...]], str]:
-    """Returns each table's data files, and their format: ``csv`` or ``sql``."""
+    """Returns each table's data files, and their format: ``csv`` or ``sql``. ``owners``: the tables whose files may
+    have a name."""
     data = {name: match for name in names if (match := _DATA.fullmatch(unquote(name))) and not _is_schema(name)}
     formats = {match["format"] for match in data.values()}
     if len(formats) > 1:
         raise ConfigError(f"{folder}: files in CSV and in SQL: expected one export")
-    strange = [name for name in data if not pattern.fullmatch(unquote(name))]
-    if strange:
-        raise ConfigError(f"{folder}: {unquote(strange[0])}: {_OTHER_TEMPLATE}")
-    return _by_table(pattern, data), "".join(formats)
+    files: dict[TableName, list[str]] = {}
+    for name in data:
+        files.setdefault(_owner(folder, name, pattern, owners), []).append(name)
+    return {table: tuple(of_table) for table, of_table in files.items()}, "".join(formats)
+
+
+def _owners(template: str, names: Iterable[str]) -> dict[str, list[TableName]]:
+    """Returns the tables that the export has a CREATE TABLE of, by the names of their data files without number and
+    format: a template may write those of two tables alike."""
+    owners: dict[str, list[TableName]] = {}
+    for match in filter(None, (_SCHEMA.fullmatch(unquote(name)) for name in names)):
+        texts = {"DB": match["database"], "Table": match["table"], "Index": ""}
+        stem = _PLACE.sub(lambda place, texts=texts: texts[place[1]], template)  # type: ignore[misc]
+        owners.setdefault(stem, []).append(_table_name(match))
+    return owners
+
+
+def _owner(folder: str, name: str, pattern: re.Pattern[str], owners: Mapping[str, Sequence[TableName]]) -> TableName:
+    """Returns the table of a data file. Raises ConfigError if it may be that of several."""
+    match = pattern.fullmatch(unquote(name))
+    if match is None:
+        raise ConfigError(f"{folder}: {unquote(name)}: {_OTHER_TEMPLATE}")
+    stem = match.string[: match.start("index")] + match.string[match.end("index") : match.end("stem")]
+    tables = owners.get(stem, [_table_name(match)])
+    if len(tables) > 1:
+        raise ConfigError(
+            f"{folder}: {unquote(name)}: the name of files of {' and '.join(map(str, tables))}: export with another "
+            "--output-filename-template"
+        )
+    return tables[0]
+
+
+def _table_name(match: re.Match[str]) -> TableName:
+    return TableName(unquote(match["database"]), unquote(match["table"]))
 
 
 _OTHER_TEMPLATE = "the name of no exported table's file: give load dumpling's --output-filename-template"
@@ -140,14 +172,14 @@ def _file_name(template: str) -> re.Pattern[str]:
             "{{.Index}} once each"
         )
     parts = (_PLACES[place] + re.escape(text) for place, text in zip(places, texts[1:], strict=True))
-    return re.compile(rf"{re.escape(texts[0])}{''.join(parts)}\.(csv|sql){_COMPRESSED}", re.DOTALL)
+    return re.compile(rf"(?P<stem>{re.escape(texts[0])}{''.join(parts)})\.(csv|sql){_COMPRESSED}", re.DOTALL)
 
 
 def _by_table(pattern: re.Pattern[str], names: Iterable[str]) -> dict[TableName, tuple[str, ...]]:
     files_of: dict[TableName, list[str]] = {}
     for name in names:
         if match := pattern.fullmatch(unquote(name)):
-            files_of.setdefault(TableName(unquote(match["database"]), unquote(match["table"])), []).append(name)
+            files_of.setdefault(_table_name(match), []).append(name)
     return {name: tuple(files) for name, files in files_of.items()}
 
 
