@@ -181,6 +181,28 @@ def test_a_line_that_these_files_cannot_have(split: list[bytes], message: str) -
 
 
 @pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (b"1,NULL,NULL,NULL", "column d: found 'NULL' without quotes.*--csv-null-value"),
+        (b"1,x,2024-01-01,none", "column at: found 'none' without quotes.*--csv-null-value"),
+        (b"1,x,,-838:59:59.5", "column d: found '' without quotes.*--csv-null-value"),
+        (b"1,NULL,0000-00-00,-838:59:59.5", None),
+        (b"1,\\N,\\N,\\N", None),
+    ],
+)
+def test_another_null_shows_in_times_where_texts_have_no_quotes(line: bytes, found: str | None) -> None:
+    (table,) = tables_from_sql("CREATE TABLE t (id INT, name VARCHAR(9), d DATE, at TIME(1))", "shop")
+    dialect = replace(CSV, quote=b"", header=True)
+    reader = RowReader(dialect=dialect, table=ExportedTable(definition=table, columns=table.columns))
+    lines = batches(("a", 0, [b"id,name,d,at", b"2,x,2024-01-01,12:00:00.5", line]), size=9)
+    if found is None:
+        assert sum(batch.num_rows for batch in reader.read_lines(lines)) == 2
+        return
+    with pytest.raises(ConfigError, match=found):
+        [*reader.read_lines(lines)]
+
+
+@pytest.mark.parametrize(
     ("lines", "message"),
     [
         ([b"INSERT INTO `u` VALUES"], "expected INSERT INTO `t` VALUES or INSERT INTO `t` .*, found INSERT INTO `u`"),

@@ -25,8 +25,10 @@ _NUMBERS = (Family.INTEGER, Family.FLOAT, Family.DOUBLE, Family.DECIMAL, Family.
 _TIMES = (Family.DATE, Family.DATETIME, Family.TIMESTAMP, Family.TIME)
 _TEXTS = (Family.TEXT, Family.ENUM, Family.SET)
 _NUMBER = r"^[-+.eE0-9]+$"
+_TIME = r"""^[-:. 0-9"']+$"""
 _ESCAPED_JSON = r'^[\[{ ]*\\"'
 _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"-+.eE0123456789", np.uint8))
+_OF_TIMES = np.isin(np.arange(256), np.frombuffer(b"-:. 0123456789\"'", np.uint8))
 """By byte: true if numbers have it."""
 _LETTERS = b"abcdefgh"
 """After the NUL byte: one for each escape of a dialect. ``P`` and ``Q`` stand for separators and quotes of several
@@ -184,14 +186,23 @@ class _Rows:
 
     def _check_unquoted(self, column: ColumnDefinition, values: pa.Array) -> None:
         """Raises ConfigError for a text among values without quotes: another NULL than this dialect's."""
-        if column.type.family in _NUMBERS:
-            shortest = pc.min(pc.binary_length(values)).as_py()
-            if shortest == 0 or not _OF_NUMBERS[_content(values)].all():
-                self._refuse_unquoted(column, values.filter(pc.invert(pc.match_substring_regex(values, _NUMBER))))
-        elif self.dialect.quote and values.null_count < len(values):
-            self._refuse_unquoted(column, values.drop_null())
-        elif not (self.dialect.quote or self.dialect.header) and column.type.family in (*_TIMES, *_TEXTS):
-            _refuse_quoted(column, values.drop_null())
+        family = column.type.family
+        if family in _NUMBERS:
+            self._check_characters(column, values, _OF_NUMBERS, _NUMBER)
+        elif self.dialect.quote:
+            if values.null_count < len(values):
+                self._refuse_unquoted(column, values.drop_null())
+        else:
+            if not self.dialect.header and family in (*_TIMES, *_TEXTS):
+                _refuse_quoted(column, values.drop_null())
+            if family in _TIMES:
+                self._check_characters(column, values, _OF_TIMES, _TIME)
+
+    def _check_characters(self, column: ColumnDefinition, values: pa.Array, of_type: _Flags, pattern: str) -> None:
+        """Raises ConfigError for a value that is empty, or has other characters than those of its type have."""
+        shortest = pc.min(pc.binary_length(values)).as_py()
+        if shortest == 0 or not of_type[_content(values)].all():
+            self._refuse_unquoted(column, values.filter(pc.invert(pc.match_substring_regex(values, pattern))))
 
     def _refuse_unquoted(self, column: ColumnDefinition, values: pa.Array) -> None:
         text = values[0].as_py()[:100].decode(errors="replace")
