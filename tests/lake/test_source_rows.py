@@ -205,3 +205,19 @@ def test_newest_change_below_an_unreadable_row_is_whole(notes: Changefeed, port:
     notes.load()
     assert set(apply(notes, Snapshots(port)).blocked) == {("shop", "notes")}
     assert notes.rows("notes") == {1: ("new", 1)}
+
+
+@pytest.mark.long
+def test_of_a_row_that_cannot_be_read_two_versions_are_asked_for(notes: Changefeed, port: int) -> None:
+    """The table then is merged up to before the first of them, with the rows below it that can be read."""
+    notes.send(0, NOTES.insert(at(1), 1, "old", 0), cut(NOTES.insert(at(2), 3, "three", 3), ["id"]))
+    notes.send(0, *(cut(NOTES.insert(at(second), 9, "nine", second), ["id"]) for second in (3, 4, 5, 6)))
+    notes.send(0, NOTES.insert(at(7), 4, "four", 4))
+    notes.resolve(at(8))
+    notes.load()
+    assert set(apply(notes, Snapshots(port)).blocked) == {("shop", "notes")}
+    assert asked(port) == {at(2), at(5), at(6)}
+    assert notes.rows("notes") == {1: ("old", 0), 3: ("three", 3)}
+    execute(port, "INSERT INTO shop.notes VALUES (9, 'nine', 6)")
+    assert apply(notes, Snapshots(port)).blocked == {}
+    assert notes.rows("notes") == {1: ("old", 0), 3: ("three", 3), 4: ("four", 4), 9: ("nine", 6)}

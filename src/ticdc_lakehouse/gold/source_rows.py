@@ -50,33 +50,44 @@ def needs_source(config: GoldConfig, rows: MergeRows) -> bool:
 
 @contextmanager
 def read_whole(
-    lake: Lake, config: GoldConfig, snapshot_at: SnapshotAt, rows: MergeRows
+    lake: Lake, config: GoldConfig, snapshot_at: SnapshotAt, rows: MergeRows, *, again: bool
 ) -> Iterator[tuple[MergeRows, BlockingPoint | None]]:
     """Yields the step with its cut rows whole, and the point before the first row that TiDB could not return. The rows
     can be read only within the context.
 
-    Of each key only the latest change is read: no older one is merged.
+    Of each key only the latest change is read: no older one is merged. ``again``: the step is what is left below a
+    point. The next point then is before the first cut change that was not read, also if it is not its key's latest: a
+    TiDB that lacks a row would be asked for each of its versions in turn.
     """
     folder = new_folder(lake, config.feed, Purpose.SOURCE)
     whole = replace(rows, whole_rows=folder)
     try:
         _read(lake, config, snapshot_at, rows, folder)
         with files_shown(lake, whole):
-            yield whole, _unread(lake, whole_rows_view(folder))
+            yield whole, _unread(_changes(lake, config, whole), whole_rows_view(folder), again=again)
     finally:
         remove(folder)
 
 
+def _changes(lake: Lake, config: GoldConfig, rows: MergeRows) -> StepChanges:
+    return StepChanges(lake=lake, feed=config.feed, rows=rows, time_zone=config.time_zone)
+
+
+def _is_cut_sql(table: Table) -> str:
+    """Returns the SQL condition that an image has only the handle key."""
+    return f"image IS NOT NULL AND size(json_object_keys(image)) < {len(table.sent)}"
+
+
 def _read(lake: Lake, config: GoldConfig, snapshot_at: SnapshotAt, rows: MergeRows, folder: str) -> None:
-    changes = StepChanges(lake=lake, feed=config.feed, rows=rows, time_zone=config.time_zone)
-    is_cut = f"image IS NOT NULL AND size(json_object_keys(image)) < {len(rows.table.sent)}"
-    cut = lake.spark.sql(f"SELECT {KEY}, {COMMIT_TS} AS commit_ts, image FROM ({changes.latest_sql()}) WHERE {is_cut}")
+    latest, is_cut = _changes(lake, config, rows).latest_sql(), _is_cut_sql(rows.table)
+    cut = lake.spark.sql(f"SELECT {KEY}, {COMMIT_TS} AS commit_ts, image FROM ({latest}) WHERE {is_cut}")
     ordered = cut.repartitionByRange(_READERS, "commit_ts").sortWithinPartitions("commit_ts")
     ordered.mapInArrow(_reader(snapshot_at, rows.table), WHOLE_COLUMNS).write.parquet(folder)
 
 
-def _unread(lake: Lake, view: str) -> BlockingPoint | None:
-    first = lake.spark.sql(f"SELECT min(struct(commit_ts, error)) AS first FROM {view} WHERE error IS NOT NULL").first()
+def _unread(changes: StepChanges, view: str, *, again: bool) -> BlockingPoint | None:
+    spark = changes.lake.spark
+    first = spark.sql(f"SELECT min(struct(commit_ts, error)) AS first FROM {view} WHERE error IS NOT NULL").first()
     if first is None or first["first"] is None:
         return None
     commit_ts, error = first["first"]
@@ -84,7 +95,17 @@ def _unread(lake: Lake, view: str) -> BlockingPoint | None:
         f"a row at {commit_ts} was too large for a message, which has only its handle key columns, and could not be "
         f"read from TiDB: {error}"
     )
-    return BlockingPoint(tso=commit_ts - 1, stop=incompatible(detail, WayOut.ASK_TIDB_AGAIN, WayOut.LOAD_EXPORT))
+    missing = _first_cut(changes) if again and commit_ts > changes.rows.after else commit_ts
+    return BlockingPoint(tso=missing - 1, stop=incompatible(detail, WayOut.ASK_TIDB_AGAIN, WayOut.LOAD_EXPORT))
+
+
+def _first_cut(changes: StepChanges) -> int:
+    """Returns the commit_ts of the step's first change that is cut still, which there is. Late rows do not count: a
+    step is merged in part only above its start."""
+    rows = changes.rows
+    is_cut = f"commit_ts > {rows.after} AND {_is_cut_sql(rows.table)}"
+    [[first]] = changes.lake.spark.sql(f"SELECT min(commit_ts) FROM ({changes.all_sql()}) WHERE {is_cut}").collect()
+    return int(first)
 
 
 def _reader(snapshot_at: SnapshotAt, table: Table) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:

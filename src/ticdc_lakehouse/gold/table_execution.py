@@ -190,7 +190,7 @@ class TableExecution:
             if point.tso < rows.after:  # late rows are not merged in part: a person decides about their table
                 break
             # Below the point an older change may be the newest of its key: it is looked at again.
-            point = self._merge_unless_blocked(replace(rows, through=point.tso))
+            point = self._merge_unless_blocked(replace(rows, through=point.tso), again=True)
         if first is None:
             return None
         if first.tso < rows.after:  # no later run reads them again
@@ -201,23 +201,23 @@ class TableExecution:
         stop = replace(first.stop, needs_override=False)
         return IncompleteStep(point=BlockingPoint(tso=first.tso, stop=stop), first_missing=first.tso + 1)
 
-    def _merge_unless_blocked(self, rows: MergeRows) -> BlockingPoint | None:
+    def _merge_unless_blocked(self, rows: MergeRows, *, again: bool = False) -> BlockingPoint | None:
         """Merges the rows; merges none, and returns the point before the first row that the table must not take, if
-        there is one."""
-        with self._whole(rows) as (whole, unread):
+        there is one. ``again``: as in `read_whole`."""
+        with self._whole(rows, again=again) as (whole, unread):
             point = self._unmergeable(whole, unread)
             if point is None:
                 self._merge(whole)
         return point
 
-    def _whole(self, rows: MergeRows) -> AbstractContextManager[tuple[MergeRows, BlockingPoint | None]]:
+    def _whole(self, rows: MergeRows, *, again: bool) -> AbstractContextManager[tuple[MergeRows, BlockingPoint | None]]:
         """Returns a context with the step, in which the rows to be read from TiDB are whole, and the point before the
         first row that cannot be read."""
         run = self.run
         if not needs_source(run.config, rows):
             return nullcontext((rows, None))
         assert run.source is not None, "a feed that reads from TiDB has its address (config.feed)"
-        return read_whole(run.lake, run.config, run.source, rows)
+        return read_whole(run.lake, run.config, run.source, rows, again=again)
 
     def _merge(self, rows: MergeRows) -> None:
         config, lake = self.run.config, self.run.commits.at(rows.through)
