@@ -26,7 +26,7 @@ from ticdc_lakehouse.schema.statement import (
     names_of,
 )
 from ticdc_lakehouse.silver import events_table
-from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, rows_sql
+from ticdc_lakehouse.sql.text import folded_sql, rows_sql
 
 _EVENT = ("topic", "partition", "offset", "index")
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
@@ -120,9 +120,9 @@ def _window(
     new_below = _new_below(ddls, ddl_rows, before.tso, replays, seen_batch)
     ddl_events = tuple(_ddl_event(row, new_below, is_arrival=seen_batch is not None) for row in ddl_rows)
     reread_after = unapplied_after(ddl_events, before, in_any_order=seen_batch is not None)
-    unapplied = is_new | _after([*reread_after, *_changed_below(ddl_events, before)]) | replays
-    rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
-    groups = _grouped_rows(events.where(rows), barriers(ddl_events, before, past_definitions), replays)
+    rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso))
+    unapplied = unapplied_rows(rows, is_new | replays, [*reread_after, *_changed_below(ddl_events, before)])
+    groups = _grouped_rows(unapplied, barriers(ddl_events, before, past_definitions), replays)
     return Window(
         rows=_by_table(groups),
         ddls=ddl_events,
@@ -145,12 +145,17 @@ def _replays(before: Published, through: datetime | None) -> SparkColumn:
     return F.lit(False) if through is None else F.expr(events_table.replayed_since_sql(before.replays_seen))
 
 
-def _after(reread_after: Iterable[tuple[TableName, int]]) -> SparkColumn:
-    """Returns a condition: true for rows of these names with a commit_ts above the one beside the name."""
-    condition = F.lit(False)
+def unapplied_rows(rows: DataFrame, is_new: SparkColumn, reread_after: Iterable[tuple[TableName, int]]) -> DataFrame:
+    """Returns the rows that are new, and those with a commit_ts above the lowest beside their name."""
+    after: dict[tuple[str, ...], int] = {}
     for name, commit_ts in reread_after:
-        condition = condition | (F.expr(is_table_sql(name)) & (F.col("commit_ts") > commit_ts))
-    return condition
+        after[name.folded] = min(commit_ts, after.get(name.folded, commit_ts))
+    if not after:
+        return rows.where(is_new)
+    # Delta skips files by this condition; it can by none on a joined column.
+    above = rows.where(is_new | (F.col("commit_ts") > min(after.values())))
+    joined = _with_value_of_name(above, ("database", "table"), "_after: BIGINT", after.items())
+    return joined.where(is_new | (F.col("commit_ts") > F.col("_after"))).drop("_after")
 
 
 def _changed_below(ddls: Iterable[DdlEvent], before: Published) -> Iterator[tuple[TableName, int]]:
@@ -214,15 +219,23 @@ def with_barriers_passed(rows: DataFrame, barriers: Barriers) -> DataFrame:
         if not barriers_of:
             continue
         at = f"_barriers_of_{'_'.join(names)}"
-        keys = [f"_folded_{name}" for name in names]
-        fields = ", ".join([*(f"{key}: STRING" for key in keys), f"{at}: ARRAY<BIGINT>"])
-        listed = [dict(zip([*keys, at], (*name, [*some]), strict=True)) for name, some in barriers_of.items()]
-        of_names = rows.sparkSession.sql(rows_sql(listed, fields))
-        folded = {key: F.expr(folded_sql(name)) for key, name in zip(keys, names, strict=True)}
-        rows = rows.withColumns(folded).join(F.broadcast(of_names), keys, "left")
+        rows = _with_value_of_name(rows, names, f"{at}: ARRAY<BIGINT>", barriers_of.items())
         passed = F.size(F.filter(at, lambda barrier: barrier < F.col("commit_ts")))
         below = below + F.when(F.col(at).isNull(), 0).otherwise(passed)
     return rows.withColumn("barriers_passed", below)
+
+
+def _with_value_of_name(
+    rows: DataFrame, names: Sequence[str], field: str, values: Iterable[tuple[tuple[str, ...], object]]
+) -> DataFrame:
+    """Returns the rows with a ``field`` (name and type, as in SQL): the value of the folded ``names`` of each, NULL if
+    they have none. One join, however many values there are: a condition for each would be tested on every row."""
+    keys = [f"_folded_{name}" for name in names]
+    columns = [*keys, field.partition(":")[0]]
+    listed = [dict(zip(columns, (*name, value), strict=True)) for name, value in values]
+    of_names = rows.sparkSession.sql(rows_sql(listed, ", ".join([*(f"{key}: STRING" for key in keys), field])))
+    folded = {key: F.expr(folded_sql(name)) for key, name in zip(keys, names, strict=True)}
+    return rows.withColumns(folded).join(F.broadcast(of_names), keys, "left").drop(*keys)
 
 
 def _by_table(groups: list[Row]) -> dict[TableName, tuple[RowGroup, ...]]:
