@@ -119,6 +119,18 @@ def test_bounds_may_be_functions_of_a_date() -> None:
         alter(before, "DROP PARTITION p2")
 
 
+def test_bounds_may_lie_outside_the_type_of_their_column() -> None:
+    """TiDB compares them as 64 bits."""
+    names = "p0 VALUES LESS THAN (100), PARTITION p1 VALUES LESS THAN (1000), PARTITION p2 VALUES LESS THAN MAXVALUE"
+    small = table("a TINYINT", f"PARTITION BY RANGE (a) (PARTITION {names})")
+    assert gone(small, "TRUNCATE PARTITION p1") == [("a", None, "100", "1000", None)]
+    assert gone(small, "DROP PARTITION p2") == [("a", None, "1000", None, None)]
+    plain = alter(small, "REMOVE PARTITIONING").table
+    assert exchanged(small, plain, "p1").high == "1000"
+    listed = table("a TINYINT UNSIGNED", "PARTITION BY LIST (a) (PARTITION p VALUES IN (-1, 300, NULL))")
+    assert gone(listed, "DROP PARTITION p") == [("a", None, None, None, ("-1", "300", None))]
+
+
 def test_bounds_follow_the_partitions() -> None:
     split = alter(
         RANGE, "REORGANIZE PARTITION p1 INTO (PARTITION a VALUES LESS THAN (15), PARTITION b VALUES LESS THAN (20))"

@@ -140,3 +140,24 @@ def test_a_primary_key_that_is_added_does_not_say_which_other_keys_there_are() -
     assert (added.key, added.keys) == (("b",), None)
     with pytest.raises(ApplyError):
         alter(added, "DROP PRIMARY KEY")
+
+
+def test_tidb_makes_no_full_text_index() -> None:
+    """It only warns; but in CREATE TABLE no other key gets its name (TiDB v8.5.6, ``BuildTableInfo``)."""
+    columns = "a VARCHAR(9) NOT NULL, b INT NOT NULL, c INT NOT NULL, UNIQUE bc (b, c)"
+    plain = table(f"{columns}, FULLTEXT (a)")
+    assert [key.name for key in plain.keys or ()] == ["bc"]
+    keyed = alter(plain, "ADD UNIQUE (a)").table
+    assert keyed.key == ("a",)
+    assert alter(keyed, "DROP INDEX a").table.key == ("b", "c"), "the unique key, which has the name alone"
+    taken = table(f"{columns}, FULLTEXT (a), UNIQUE (a)")
+    assert [key.name for key in taken.keys or ()] == ["bc", "a_2"]
+    named = table(f"{columns}, FULLTEXT f (a)")
+    assert alter(named, "ADD UNIQUE f (a)").table.key == ("a",)
+
+
+def test_a_full_text_index_that_is_added_changes_nothing() -> None:
+    before = table("a VARCHAR(9) NOT NULL, b INT, UNIQUE b (b)")
+    for text in ("ADD FULLTEXT INDEX a (a)", "ADD FULLTEXT (a), ADD FULLTEXT INDEX IF NOT EXISTS b (a)"):
+        assert alter(before, text).table == before
+    assert alter(before, "ADD FULLTEXT (a), ADD UNIQUE (a)").table.key == ("a",)

@@ -120,6 +120,8 @@ def _is_idle(table: Table, action: Action) -> bool:
             return _has_column(table, column.name)
         case DropColumn(name=name, lenient=True) | ModifyColumn(old=name, lenient=True):
             return not _has_column(table, name)
+        case AddKey(made=False):
+            return True
         case AddKey(index=str(index), lenient=True):
             return any(_same(key.name, index) for key in table.keys or ())
         case DropKey(index=index, lenient=True):

@@ -48,7 +48,14 @@ def read_key(tokens: Tokens) -> AddKey | AddForeignKey | None:
     lenient = tokens.take("IF", "NOT", "EXISTS")
     index = _read_name(tokens)
     unique = word in ("PRIMARY", "UNIQUE")
-    key = AddKey(primary=word == "PRIMARY", index=name or index, columns=(), unique=unique, lenient=lenient)
+    key = AddKey(
+        primary=word == "PRIMARY",
+        index=name or index,
+        columns=(),
+        unique=unique,
+        lenient=lenient,
+        made=word != "FULLTEXT",
+    )
     return read_key_columns(tokens, replace(key, called="vector_index") if word == "VECTOR" else key)
 
 
@@ -100,7 +107,7 @@ def keys_of(made: Sequence[AddKey]) -> tuple[Key, ...]:
         if key.primary and key.index is None:
             given.add(fold(free_name(keys, _first(key), given)))
         keys = added(keys, key, given)
-    return keys
+    return tuple(key for key, of in zip(keys, made, strict=True) if of.made)
 
 
 def added(keys: tuple[Key, ...], key: AddKey, given: Set[str] = frozenset()) -> tuple[Key, ...]:

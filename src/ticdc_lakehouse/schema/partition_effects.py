@@ -134,15 +134,15 @@ def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) ->
 
 
 def _bounds(partition: Partition, column: ColumnDefinition, function: str | None) -> tuple[str | None, ...]:
-    """Returns the bounds as canonical texts; those of a function are integers, and of a YEAR: TiDB adds no century."""
-    if function is not None or column.type.family is Family.YEAR:
+    """Returns the bounds as canonical texts. Those of whole numbers and of a function are integers of any size: TiDB
+    checks none against the column's type, and adds no century to a YEAR (``checkPartitionValuesIsInt``)."""
+    if function is not None or column.type.family in WHOLE_NUMBERS:
         return tuple(None if bound is None else str(int(bound)) for bound in partition.bounds)
-    if column.type.family not in (*WHOLE_NUMBERS, *_DATES):
+    if column.type.family not in _DATES:
         raise ValueError(f"values of {column.type.text}")
     bounds = tuple(stored(bound, column.type) for bound in partition.bounds)
-    if column.type.family in _DATES:  # a zero or partial date is no DATE of the lake's to compare with
-        for bound in filter(None, bounds):
-            datetime.fromisoformat(bound)
+    for bound in filter(None, bounds):  # a zero or partial date is no DATE of the lake's to compare with
+        datetime.fromisoformat(bound)
     return bounds
 
 

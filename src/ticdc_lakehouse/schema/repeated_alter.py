@@ -68,7 +68,7 @@ def _renamed(action: Action) -> tuple[str, str] | None:
 def adds_unnamed_key(statement: AlterTable) -> bool:
     """True if it adds a key or an index without a name: done twice, it is there under two names."""
     keys = (action for action in statement.actions if isinstance(action, AddKey))
-    return any(key.index is None and not key.primary for key in keys)
+    return any(key.index is None and not key.primary and key.made for key in keys)
 
 
 def _is_done(table: Table, action: Action) -> bool:
@@ -99,6 +99,8 @@ def _is_key_done(keys: Sequence[Key], action: AddKey | AddForeignKey | DropKey |
     match action:
         case AddForeignKey():
             return is_covered(action, keys)
+        case AddKey(made=False):
+            return True
         case AddKey(index=None, primary=False):
             return any(_is_unnamed(key, action) for key in keys)
         case AddKey(index=index, primary=primary):

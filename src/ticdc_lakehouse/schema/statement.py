@@ -332,6 +332,8 @@ class AddKey:
     """What TiDB calls it where neither the text nor a column names it."""
     lenient: bool = False
     """IF NOT EXISTS."""
+    made: bool = True
+    """False of FULLTEXT, of which TiDB v8.5 only warns; in CREATE TABLE no other key gets its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
