@@ -11,7 +11,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.key import changes_unique_key
 from ticdc_lakehouse.schema.read import read_ddl
-from ticdc_lakehouse.schema.statement import AlterTable
+from ticdc_lakehouse.schema.statement import AlterTable, NoChange
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,15 @@ def test_tidb_makes_no_full_text_index() -> None:
     assert [key.name for key in taken.keys or ()] == ["bc", "a_2"]
     named = table(f"{columns}, FULLTEXT f (a)")
     assert alter(named, "ADD UNIQUE f (a)").table.key == ("a",)
+
+
+def test_a_key_gets_no_name_that_a_check_has() -> None:
+    """TiDB looks for both in one list (``checkConstraintNames``), also where it ignores CHECKs."""
+    checked = table("a INT NOT NULL, b INT NOT NULL, CONSTRAINT A CHECK (a > 0), CHECK (b > 0), UNIQUE (a), UNIQUE (b)")
+    assert [key.name for key in checked.keys or ()] == ["a_2", "b"]
+    assert alter(checked, "DROP INDEX a_2").table.key == ("b",)
+    (statement,) = read_ddl("ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0)", "d", "t")
+    assert isinstance(statement, NoChange)
 
 
 def test_a_full_text_index_that_is_added_changes_nothing() -> None:

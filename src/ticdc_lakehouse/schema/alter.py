@@ -156,7 +156,8 @@ def _read_add(tokens: Tokens) -> Iterator[Action]:
     tokens.expect("ADD")
     if is_key(tokens):
         key = read_key(tokens)
-        yield from (key,) if key else ()
+        is_check = isinstance(key, AddKey) and not (key.made or key.columns)
+        yield from () if key is None or is_check else (key,)
     elif tokens.word() == "STATS_EXTENDED":
         tokens.skip_until(",")
     elif tokens.take("PARTITION"):

@@ -33,7 +33,7 @@ def is_key(tokens: Tokens) -> bool:
 
 
 def read_key(tokens: Tokens) -> AddKey | AddForeignKey | None:
-    """Passes a key, index or constraint up to a comma or the end; None for a CHECK.
+    """Passes a key, index or constraint up to a comma or the end; None for a CHECK without a name.
 
     Of ``CONSTRAINT x UNIQUE y`` TiDB takes the name x, unlike MySQL.
     """
@@ -43,7 +43,7 @@ def read_key(tokens: Tokens) -> AddKey | AddForeignKey | None:
     word = tokens.take_any("PRIMARY", "UNIQUE", *_INDEXES)
     if not word:
         tokens.skip_until(",")
-        return None
+        return None if name is None else AddKey(primary=False, index=name, columns=(), unique=False, made=False)
     tokens.take_any("KEY", "INDEX")
     lenient = tokens.take("IF", "NOT", "EXISTS")
     index = _read_name(tokens)

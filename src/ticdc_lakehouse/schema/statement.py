@@ -333,7 +333,7 @@ class AddKey:
     lenient: bool = False
     """IF NOT EXISTS."""
     made: bool = True
-    """False of FULLTEXT, of which TiDB v8.5 only warns; in CREATE TABLE no other key gets its name."""
+    """False of FULLTEXT, of which TiDB v8.5 only warns, and of a CHECK: CREATE TABLE gives no other key its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
