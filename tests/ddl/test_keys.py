@@ -142,6 +142,33 @@ def test_a_primary_key_that_is_added_does_not_say_which_other_keys_there_are() -
         alter(added, "DROP PRIMARY KEY")
 
 
+@pytest.mark.parametrize(
+    ("keys", "names"),
+    [
+        ("UNIQUE (Id, b), INDEX id (c)", "Id id"),
+        ("UNIQUE (id, b), INDEX Id (c)", "id_2 Id"),
+        ("UNIQUE (Id), UNIQUE (ID, b), UNIQUE (iD, c), UNIQUE (ID, c)", "Id ID iD ID_2"),
+        ("UNIQUE ID (Id), UNIQUE (ID, b), UNIQUE (id, c)", "ID ID id_2"),
+        ("INDEX id_2 (c), UNIQUE (id), UNIQUE (id, b)", "id_2 id id_3"),
+        ("INDEX id_2 (c), UNIQUE (Id), UNIQUE (Id, b)", "id_2 Id Id_2"),
+    ],
+)
+def test_names_that_differ_in_case_alone_are_two_to_a_create_table(keys: str, names: str) -> None:
+    """TiDB v8.5.6, ``setEmptyConstraintName``, which has the text's own spelling of a column."""
+    made = table(f"Id INT NOT NULL, b INT NOT NULL, c INT NOT NULL, {keys}")
+    assert " ".join(key.name for key in made.keys or ()) == names
+
+
+def test_of_two_keys_with_one_name_the_first_is_dropped_or_renamed() -> None:
+    """``FindIndexByName``."""
+    before = table("Id INT NOT NULL, b INT NOT NULL, c INT NOT NULL, UNIQUE (Id,b), INDEX id (c), UNIQUE x (b,c,Id)")
+    assert before.key == ("Id", "b")
+    after = alter(before, "DROP INDEX iD")
+    assert (after.table.key, [key.name for key in after.table.keys or ()]) == (("b", "c", "Id"), ["id", "x"])
+    renamed = alter(before, "RENAME INDEX ID TO y").table
+    assert [key.name for key in renamed.keys or ()] == ["y", "id", "x"]
+
+
 def test_tidb_makes_no_full_text_index() -> None:
     """It only warns; but in CREATE TABLE no other key gets its name (TiDB v8.5.6, ``BuildTableInfo``)."""
     columns = "a VARCHAR(9) NOT NULL, b INT NOT NULL, c INT NOT NULL, UNIQUE bc (b, c)"

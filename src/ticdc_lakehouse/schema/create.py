@@ -11,7 +11,6 @@ from ticdc_lakehouse.schema.key import (
     is_key,
     keys_of,
     read_key,
-    spelled,
     with_foreign_key,
     without_covered,
     without_nulls,
@@ -73,7 +72,7 @@ def _table(name: TableName, entries: list[Tokens]) -> Table:
     made = [key for key in constraints if isinstance(key, AddKey)]
     for key in made:
         columns = without_nulls(columns, key)
-    keys = keys_of([spelled(key, columns) for key in made])
+    keys = keys_of(made, columns)
     table = Table(database=name[0], table=name[1], columns=columns, key=handle_key(columns, keys), keys=keys)
     for foreign in constraints:  # whose indexes come after all others
         if isinstance(foreign, AddForeignKey):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, count
+from itertools import count
 
 from ticdc_codec.name_case import fold
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table
@@ -98,24 +98,32 @@ def _read_name(tokens: Tokens) -> str | None:
     return name
 
 
-def keys_of(made: Sequence[AddKey]) -> tuple[Key, ...]:
+def keys_of(made: Sequence[AddKey], columns: Iterable[ColumnDefinition]) -> tuple[Key, ...]:
     """Returns the keys and indexes of a new table. Those without a name get theirs when all others have one. So does
-    the primary key, whose name no other one has then, though TiDB calls it PRIMARY."""
-    given = {fold(key.index) for key in made if key.index is not None}
+    the primary key, whose name no other one has then, though TiDB calls it PRIMARY.
+
+    Of the names that are taken TiDB has those in the text in lower case, and those it made as they are spelled
+    (``setEmptyConstraintName``): two keys may have one name but for its case.
+    """
+    columns = tuple(columns)
+    taken = {fold(key.index) for key in made if key.index is not None}
     keys: tuple[Key, ...] = ()
     for key in made:
-        if key.primary and key.index is None:
-            given.add(fold(free_name(keys, _first(key), given)))
-        keys = added(keys, key, given)
-    return tuple(key for key, of in zip(keys, made, strict=True) if of.made)
+        name = key.index
+        if name is None:
+            name = next(name for name in _names_after(_first(key)) if name not in taken)
+            taken.add(name)
+        if key.made:
+            keys = added(keys, spelled(replace(key, index=name), columns))
+    return keys
 
 
-def added(keys: tuple[Key, ...], key: AddKey, given: Set[str] = frozenset()) -> tuple[Key, ...]:
+def added(keys: tuple[Key, ...], key: AddKey) -> tuple[Key, ...]:
     """Returns the keys with one more. One without a name gets TiDB's: its first column, then ``_2``, ``_3`` … behind
-    it, if that is the name of another one, or among those ``given``."""
+    it, if that is the name of another one."""
     if key.primary:
         return (*keys, Key(name="PRIMARY", columns=key.columns))
-    name = key.index or free_name(keys, _first(key), given)
+    name = key.index or free_name(keys, _first(key))
     return (*keys, Key(name=name, columns=key.columns, unique=key.unique))
 
 
@@ -146,11 +154,17 @@ def is_covered(foreign: AddForeignKey, keys: Iterable[Key]) -> bool:
     return any([fold(name) for name in key.columns[: len(columns)]] == columns for key in keys)
 
 
-def free_name(keys: tuple[Key, ...], first: str, given: Set[str] = frozenset()) -> str:
-    """Returns TiDB's name for a key without one."""
-    taken = {"primary", *given, *(fold(other.name) for other in keys)}
-    names = chain([first], (f"{first}_{number}" for number in count(2)))
-    return next(name for name in names if fold(name) not in taken)
+def free_name(keys: tuple[Key, ...], first: str) -> str:
+    """Returns TiDB's name for a key without one that ALTER TABLE adds."""
+    taken = {fold(other.name) for other in keys}
+    return next(name for name in _names_after(first) if fold(name) not in taken)
+
+
+def _names_after(first: str) -> Iterator[str]:
+    """Yields the names that a key without one may get, but PRIMARY."""
+    if fold(first) != "primary":
+        yield first
+    yield from (f"{first}_{number}" for number in count(2))
 
 
 def spelled(key: AddKey, columns: Iterable[ColumnDefinition]) -> AddKey:
