@@ -198,7 +198,7 @@ def _land(
     if stream_checkpoint.planned_topics(checkpoint) - read:
         check_topic_ids(lake.spark, source.feed, options, checkpoint)
     if not continuous:
-        confirm_empty_topics(lake, append, lambda: _ends_now(lake, source))
+        confirm_empty_topics(lake, source.feed, append, lambda: _ends_now(lake, source))
     return _landed(lake, source.feed, append, query.recentProgress, started)
 
 

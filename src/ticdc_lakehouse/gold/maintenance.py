@@ -17,12 +17,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentWriteException,
+)
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import PublishedMeanwhileError, listed
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.counted import counted
+from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.live_commits import Commits, commits_since, restore
 from ticdc_lakehouse.gold.live_table import (
@@ -45,6 +52,7 @@ from ticdc_lakehouse.gold.state_tables import (
     rows_of,
     values_of,
 )
+from ticdc_lakehouse.log import warn
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.recovery import still_recoverable
@@ -54,6 +62,13 @@ from ticdc_lakehouse.sql.text import literal
 READABLE_SINCE = "readable_since"
 _TRIES = 5
 """Attempts to publish beside runs of gold: each takes seconds to minutes, a run of gold comes every few minutes."""
+_OVERTAKEN = (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentWriteException,
+)
+"""What Delta raises for a commit if another writer changed the rows that it read."""
 _COLUMNS = """
     feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
     since TIMESTAMP NOT NULL COMMENT 'states that were replaced before this time cannot be read',
@@ -160,13 +175,22 @@ def _compact_shared(lake: Lake, feed: str) -> None:
     as long ago as Delta keeps them for readers (``delta.deletedFileRetentionDuration``, else a week). Bronze's messages
     stay as they are: OPTIMIZE reads thousands of rows at once, and one may have 16 MB."""
     for table in (lake.table(Layer.OPS, name) for name in (WINDOWS, TABLE_STATES)):
-        lake.spark.sql(f"OPTIMIZE {table} WHERE feed = {literal(feed)}")
+        _optimize(lake, feed, table, f"WHERE feed = {literal(feed)}")
         lake.spark.sql(f"VACUUM {table}")
     of_feed = ((Layer.BRONZE, landing.offsets_table(feed)), (Layer.SILVER, events_table.table_name(feed)))
     for layer, name in of_feed:
         if lake.exists(layer, name):
-            lake.spark.sql(f"OPTIMIZE {lake.table(layer, name)}")
+            _optimize(lake, feed, lake.table(layer, name))
             lake.spark.sql(f"VACUUM {lake.table(layer, name)}")
+
+
+def _optimize(lake: Lake, feed: str, table: str, rows: str = "") -> None:
+    """Compacts a table, or its ``rows`` (a WHERE). Warns if another writer was faster, as bronze may be, which notes
+    empty topics: the next maintenance compacts it."""
+    try:
+        lake.spark.sql(f"OPTIMIZE {table} {rows}")
+    except _OVERTAKEN as error:
+        warn("ops", "compaction put off", feed=feed, table=table, reason=first_line(error))
 
 
 def _pin(lake: Lake, config: GoldConfig, run: str) -> None:
