@@ -23,6 +23,7 @@ def test_a_run_begins_where_the_last_one_ended(tmp_path: Path) -> None:
 def test_the_search_begins_anew_where_schemas_were_lost(tmp_path: Path) -> None:
     schema_position.write(str(tmp_path), POSITION)
     assert schema_position.read(str(tmp_path), 2) == SchemaPosition()
+    assert schema_position.read(str(tmp_path), 3) == SchemaPosition(), "the run that learned another one was killed"
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"\xff", b'{"batch": "seven"}', b'{"batch": 7, "replayed_at": "now"}'])

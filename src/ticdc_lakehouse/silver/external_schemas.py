@@ -4,7 +4,8 @@
 
 A row may arrive before the schema that it names: on another partition, or in another micro-batch. It waits in
 quarantine (``schema_missing``), which blocks its table and nothing else, and the run that brings the schema decodes it.
-Nothing is dropped, and nothing is guessed.
+Nothing is dropped, and nothing is guessed. TiCDC repeats each schema every two minutes: of what is known already no row
+waits, also where a schema takes the place of one with its name and version.
 """
 
 from __future__ import annotations
@@ -44,15 +45,18 @@ def schemas_table(feed: str) -> str:
 
 
 def decode(lake: Lake, decoding: decode_stream.Decoding) -> decode_stream.Decoded:
-    """Does what ``decode_stream.decode`` does, and then decodes the rows that waited for the schemas which it
-    brought."""
+    """Does what ``decode_stream.decode`` does, and then decodes the rows that waited for schemas, if it brought any
+    that was not known."""
     feed, checkpoint = decoding.feed, decode_stream.stream(lake, decoding.feed)
     done = decode_stream.decode(lake, decoding)
-    position, has_brought = _learn(lake, feed, schema_position.read(checkpoint, len(decoding.schemas)))
+    since = schema_position.read(checkpoint, len(decoding.schemas))
+    position = _learn(lake, feed, since)
     schemas = learned(lake, feed)
     quarantine.create_tables(lake)
-    # Rows may wait for a schema that never comes: they are not read again in each run.
-    if has_brought:
+    # Rows may wait for a schema that never comes: they are not read again in each run. Names are added and never taken
+    # away, so as many as at `since` are the same ones: what waited then was decoded again with all of them, and what
+    # silver decoded since had them.
+    if len(schemas) > since.schemas:
         quarantine.replay(lake, replace(decoding, schemas=schemas), reason=SCHEMA_MISSING)
     # Last: a run that dies before leaves the replay to the next one.
     schema_position.write(checkpoint, replace(position, schemas=len(schemas)))
@@ -96,9 +100,9 @@ def _create(lake: Lake, feed: str) -> str:
     return lake.create(Layer.SILVER, schemas_table(feed), _COLUMNS, comment=comment)
 
 
-def _learn(lake: Lake, feed: str, since: SchemaPosition) -> tuple[SchemaPosition, bool]:
+def _learn(lake: Lake, feed: str, since: SchemaPosition) -> SchemaPosition:
     """Stores the schemas that came to silver after a position and are not stored yet, the newest for each name and
-    version. Returns the position up to which it looked, and whether any came."""
+    version. Returns the position up to which it looked."""
     # First: what silver appends meanwhile is looked at again.
     found = lake.rows(f"""
         SELECT max(batch) AS batch, max(replayed_at) AS replayed_at, count_if({_IS_CARRIER}) AS carriers
@@ -107,7 +111,7 @@ def _learn(lake: Lake, feed: str, since: SchemaPosition) -> tuple[SchemaPosition
         _store(lake, feed, events_table.events(lake, feed).where(f"{since.later_sql} AND {_IS_CARRIER}"))
     replays = [at for at in (since.replayed_at, found["replayed_at"]) if at is not None]
     batch = since.batch if found["batch"] is None else max(since.batch, found["batch"])
-    return SchemaPosition(batch=batch, replayed_at=max(replays, default=None)), bool(found["carriers"])
+    return SchemaPosition(batch=batch, replayed_at=max(replays, default=None))
 
 
 def _store(lake: Lake, feed: str, carriers: DataFrame) -> None:

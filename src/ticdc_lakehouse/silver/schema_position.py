@@ -26,7 +26,7 @@ class SchemaPosition:
     replayed_at: datetime | None = None
     """The newest replay from quarantine, which has the batch of its message; None if there was none."""
     schemas: int = 0
-    """How many schemas were known then."""
+    """How many schemas were known then, and tried on the rows that waited."""
 
     @property
     def later_sql(self) -> str:
@@ -38,13 +38,16 @@ class SchemaPosition:
 
 def read(checkpoint: str, schemas: int) -> SchemaPosition:
     """Returns the position up to which silver was searched for the ``schemas`` that are known: the beginning if more of
-    them were known once, and if the file is missing or unreadable."""
+    them were known once, from then on until the next is written, and if the file is missing or unreadable."""
     try:
         text = stream_checkpoint.read_beside(checkpoint, _FILE) or ""
         position = msgspec.json.decode(text, type=SchemaPosition)
     except (UnicodeDecodeError, msgspec.DecodeError):
         return SchemaPosition()
-    return position if position.schemas <= schemas else SchemaPosition()
+    if position.schemas > schemas:
+        # Noted: a run that dies may have learned as many again, and not the same ones.
+        write(checkpoint, position := SchemaPosition())
+    return position
 
 
 def write(checkpoint: str, position: SchemaPosition) -> None:
