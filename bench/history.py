@@ -126,7 +126,8 @@ def _round(
 
 def _land(lake: FolderLake, broker: Broker, topic: str) -> None:
     options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": topic}
-    landing.land(lake, landing.KafkaSource(feed=FEED, kafka_options=options), last_used=lambda after: after)
+    source = landing.KafkaSource(feed=FEED, kafka_options=options)
+    landing.land(lake, source, last_used=lambda after: after, is_waited_for=lambda _: True)
 
 
 def _decode(lake: FolderLake) -> None:

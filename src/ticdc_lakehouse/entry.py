@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from ticdc_lakehouse.catalog import Lake, Layer, deployed_lake  # noqa: F401 (an
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, thresholds_of
 from ticdc_lakehouse.config.security import kafka_source_options
+from ticdc_lakehouse.gold.feed_completeness import waits_for
 from ticdc_lakehouse.gold.maintenance import Maintained, maintain
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.overrides import OverrideAction, override
@@ -115,6 +117,7 @@ class Run:
                 continuous=self.continuous,
                 max_offsets_per_trigger=self.max_offsets_per_trigger,
                 last_used=self._last_used,
+                is_waited_for=partial(waits_for, self.gold_config),
             )
             fields |= {"batches": landed.batches, "messages": landed.messages}
             return landed

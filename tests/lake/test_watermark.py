@@ -10,6 +10,7 @@ from changefeed import Changefeed, Source, alter, at, ddl
 from ticdc_codec.event import Resolved
 from ticdc_codec.tso import Tso, with_time
 from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.ops.status import feed_status
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import KafkaMessage
@@ -280,6 +281,22 @@ def test_one_run_publishes_what_it_read_beside_an_empty_topic(
     send_to(feed, stray, Resolved(commit_ts=at(5)))
     applied = feed.go()
     assert (applied.tso, applied.blocked, feed.rows("next")) == (at(5), {}, {1: ("x",)})
+
+
+def test_kafka_is_asked_again_only_about_an_empty_topic_that_gold_waits_for(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    feed = feed_of_pattern(spark, broker, tmp_path, "asked")
+    stray, kafka = new_topic(feed, "stray"), {**feed.described}["kafka"]
+    retired = {"kafka": {**kafka, "retired": [f"{stray}/0"]}}
+    eventual = {"kafka": kafka, "gold": {"mode": "eventual"}}
+    for batch, (described, is_asked) in enumerate([(retired, False), (eventual, False), ({"kafka": kafka}, True)]):
+        feed.described = described
+        feed.resolve(at(batch + 1))
+        feed.run.bronze()
+        offsets = feed.lake.table(Layer.BRONZE, landing.offsets_table(feed.name))
+        noted = feed.lake.rows(f"SELECT listing FROM {offsets} WHERE topic = '{stray}' AND batch = {batch}")
+        assert noted == [{"listing": batch + is_asked}]
 
 
 @pytest.mark.long

@@ -22,26 +22,36 @@ from ticdc_lakehouse.sql.text import literal
 
 
 def confirm_empty_topics(
-    lake: Lake, feed: str, batches: MicroBatches, ends_now: Callable[[], Mapping[TopicPartition, int]]
+    lake: Lake,
+    feed: str,
+    batches: MicroBatches,
+    is_waited_for: Callable[[TopicPartition], bool],
+    ends_now: Callable[[], Mapping[TopicPartition, int]],
 ) -> None:
     """Notes for the newest batch which topics were still empty when it and all before it were read. Warns if Kafka does
     not answer, or Spark fails: maintenance may rewrite the table of offsets meanwhile.
 
-    ``ends_now`` returns the end offsets that Kafka has; it is asked only if there is an empty topic beside others, and
-    not yet noted as such.
+    ``ends_now`` returns the end offsets that Kafka has; it is asked only if there is an empty topic beside others, not
+    yet noted as such, among the topics of which ``is_waited_for`` names a partition.
     """
     try:
-        _confirm(lake, batches, ends_now)
+        _confirm(lake, batches, is_waited_for, ends_now)
     except (PySparkException, Py4JError) as error:
         # All is landed by now. What keeps bronze from reading or writing ends its next run.
         warn("bronze", "empty topics not confirmed", feed=feed, reason=java_root_cause(error) or first_line(error))
 
 
-def _confirm(lake: Lake, batches: MicroBatches, ends_now: Callable[[], Mapping[TopicPartition, int]]) -> None:
+def _confirm(
+    lake: Lake,
+    batches: MicroBatches,
+    is_waited_for: Callable[[TopicPartition], bool],
+    ends_now: Callable[[], Mapping[TopicPartition, int]],
+) -> None:
     number = stream_checkpoint.planned(batches.checkpoint)
     ends = {} if number is None else stream_checkpoint.planned_offsets(batches.checkpoint, number)
-    empty = empty_topics(ends)
-    if number is None or not empty or len(empty) == len({topic for topic, _ in ends}):
+    waited_for = {partition[0] for partition in ends if is_waited_for(partition)}
+    empty = empty_topics(ends) & waited_for
+    if number is None or not empty or empty == waited_for:
         return
     batch = batches.first_batch + number
     unconfirmed = f"batch = {batch} AND listing <= {batch} AND {_of(empty)}"

@@ -143,6 +143,7 @@ def land(
     source: KafkaSource,
     *,
     last_used: Callable[[int], int],
+    is_waited_for: Callable[[TopicPartition], bool],
     continuous: bool = False,
     max_offsets_per_trigger: int | None = None,
 ) -> Landed:
@@ -150,7 +151,8 @@ def land(
 
     The batches of a new stream get numbers above those that silver and gold have: bronze's tables may be restored from
     an older copy. ``last_used`` returns the newest batch that silver or gold has after the given one, else the given
-    one; it is asked once a process.
+    one; it is asked once a process. ``is_waited_for`` says for which partitions gold's watermark waits: Kafka is asked
+    once more only about their topics.
 
     Raises OffsetGapError if Kafka deleted messages before they were read or has another topic of the name, ConfigError
     if the brokers cannot be read, a topic is no longer to be read, or something was restored from an older copy, and
@@ -158,7 +160,14 @@ def land(
     """
     create_tables(lake, source.feed)
     try:
-        return _land(lake, source, last_used, continuous=continuous, max_offsets_per_trigger=max_offsets_per_trigger)
+        return _land(
+            lake,
+            source,
+            last_used,
+            is_waited_for,
+            continuous=continuous,
+            max_offsets_per_trigger=max_offsets_per_trigger,
+        )
     except StreamingQueryException as error:
         _explain(source, _checkpoint(lake, source.feed), error)
         raise
@@ -168,6 +177,7 @@ def _land(
     lake: Lake,
     source: KafkaSource,
     last_used: Callable[[int], int],
+    is_waited_for: Callable[[TopicPartition], bool],
     *,
     continuous: bool,
     max_offsets_per_trigger: int | None,
@@ -198,7 +208,7 @@ def _land(
     if stream_checkpoint.planned_topics(checkpoint) - read:
         check_topic_ids(lake.spark, source.feed, options, checkpoint)
     if not continuous:
-        confirm_empty_topics(lake, source.feed, append, lambda: _ends_now(lake, source))
+        confirm_empty_topics(lake, source.feed, append, is_waited_for, lambda: _ends_now(lake, source))
     return _landed(lake, source.feed, append, query.recentProgress, started)
 
 
