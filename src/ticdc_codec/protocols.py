@@ -154,8 +154,8 @@ class MessageDecoder:
         order.
 
         A message decodes whole or not at all. One message that is not valid raises DecodeError; among many it becomes
-        one ``Failure`` in its place. Many messages are read lazily, up to 512 or 8 MiB ahead; where a row of Simple
-        comes before its schema, until that comes, or 64 MiB.
+        one ``Failure`` in its place. Many messages are read lazily, up to 512 or 8 MiB ahead (Simple: 64 MiB). Where a
+        row of Simple comes before its schema, messages are read until the schema comes, up to 64 MiB.
         """
         if _is_one(messages):
             return _raise_failure(next(self._each([messages])))
@@ -172,16 +172,32 @@ class MessageDecoder:
         return pa.Table.from_batches(batches, EVENTS)
 
     def _each(self, messages: Iterable[OneMessage]) -> Iterator[MessageEvents]:
-        held: list[Pair] = []
-        waiting: list[MessageEvents] = []
-        chunks = self._chunks(messages, self._together)
-        while more := _taken(chunks, len(held)):
-            held += more
-            events = self._events(held)
-            ready = len(held) if _size(held) >= _PART_BYTES else _first_waiting(events)
-            yield from events[:ready]
-            held, waiting = held[ready:], events[ready:]
-        yield from waiting
+        held: list[MessageEvents] = []
+        waiting: dict[int, Pair] = {}  # by their places in `held`
+        size = since = 0
+        for chunk in self._chunks(messages, self._together):
+            events = self._events(chunk)
+            since = since + len(chunk) if waiting else 0
+            waiting |= {len(held) + n: chunk[n] for n, found in enumerate(events) if _waits(found)}
+            held += events
+            size += _size(chunk)
+            # After as many further ones as wait: each is decoded a few times, however long its schema takes to come.
+            if 0 < len(waiting) <= since:
+                waiting, since = self._decoded_again(held, waiting), 0
+            if not waiting or size >= _PART_BYTES:
+                yield from held
+                held, waiting, size = [], {}, 0
+        self._decoded_again(held, waiting)
+        yield from held
+
+    def _decoded_again(self, held: list[MessageEvents], waiting: Mapping[int, Pair]) -> dict[int, Pair]:
+        """Decodes messages again that waited for their schema, and puts their events in place. Returns those that still
+        wait."""
+        places = [*waiting]
+        for some in (places[at : at + self._together] for at in range(0, len(places), self._together)):
+            for place, events in zip(some, self._events([waiting[place] for place in some]), strict=True):
+                held[place] = events
+        return {place: pair for place, pair in waiting.items() if _waits(held[place])}
 
     def _events(self, pairs: list[Pair]) -> list[MessageEvents]:
         """Returns the events of each message."""
@@ -255,30 +271,17 @@ def pair_of(message: object) -> tuple[bytes | None, bytes | None]:
             return message
 
 
-def _taken(chunks: Iterator[list[Pair]], least: int) -> list[Pair]:
-    """Returns the messages of the next chunk, or of further ones until there are as many as are decoded again with
-    them: so each is decoded a few times in all, however long its schema takes to come."""
-    taken: list[Pair] = []
-    size = 0
-    for chunk in chunks:
-        taken += chunk
-        size += _size(chunk)
-        if len(taken) >= least or size >= _PART_BYTES:
-            break
-    return taken
-
-
 def _size(pairs: Iterable[Pair]) -> int:
     return sum(len(key or b"") + len(value or b"") for key, value in pairs)
 
 
-def _first_waiting(messages: Sequence[MessageEvents]) -> int:
-    """Returns how many messages come before the first whose schema has not come."""
-    for number, events in enumerate(messages):
-        match events:
-            case (Failure(reason=reason),) if reason == SCHEMA_MISSING:
-                return number
-    return len(messages)
+def _waits(events: MessageEvents) -> bool:
+    """True for the events of a message whose schema has not come."""
+    match events:
+        case (Failure(reason=reason),):
+            return reason == SCHEMA_MISSING
+        case _:
+            return False
 
 
 def _raise_failure(events: MessageEvents) -> MessageEvents:

@@ -180,6 +180,17 @@ def test_what_waits_for_a_schema_that_does_not_come_is_decoded_a_few_times(monke
     assert sum(counts) < 3 * 20_000
 
 
+def test_rows_beside_one_that_waits_keep_the_schema_that_they_were_sent_with() -> None:
+    """A table may take a name with the schema version that it had (a batch of CREATE TABLE, and a RENAME)."""
+    other = replace(BOOTSTRAP, columns=(replace(COLUMNS[0], type="varchar(9)"),))
+    first, unknown, row, second, watermark = simple(
+        BOOTSTRAP, replace(INSERT, table="u"), INSERT, other, Resolved(commit_ts=7)
+    )
+    events = [*decode([first, unknown, row, second, *[watermark] * 2000], "simple")]
+    assert isinstance(events[1][0], Failure)
+    assert events[2] == (INSERT,)
+
+
 def test_rows_wait_for_their_schema_in_a_limited_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     bootstrap, row = simple(BOOTSTRAP, INSERT)
     monkeypatch.setattr(protocols, "_BATCH_SIZE", 2)

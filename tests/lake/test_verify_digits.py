@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import mariadb
 import pytest
 from published_lake import published_lake
-from test_verify_source import CONFIG, TSO, Verification
+from test_verify_source import TSO, Verification
 
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import parse_type
@@ -15,6 +15,7 @@ from ticdc_lakehouse.ops.verify import comparison
 from ticdc_lakehouse.ops.verify.results import Result
 from ticdc_lakehouse.ops.verify.row_differences import DifferenceKind
 from ticdc_lakehouse.ops.verify.value_text import ComparedColumn
+from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.schema.definition import Table, table_from_wire
 from ticdc_lakehouse.sql.typed_columns import typed_columns
 from ticdc_lakehouse.tidb.columns import SourceColumn
@@ -71,9 +72,10 @@ def test_tables_of_which_messages_show_no_digits_are_compared_by_value(
         for i in range(ROWS)
     ]
     table = from_wire(*columns, key="at id")
-    lake = published_lake(spark, tmp_path_factory.mktemp("moments"), CONFIG, {table: rows}, TSO)
+    config = GoldConfig(feed="moments", time_zone="UTC")
+    lake = published_lake(spark, tmp_path_factory.mktemp("moments"), config, {table: rows}, TSO)
     with mariadb.mariadb(tmp_path_factory.mktemp("mariadb")) as port:
-        verification = Verification(lake, port)
+        verification = Verification(lake, port, config)
         verification.execute(
             "CREATE DATABASE shop",
             "CREATE TABLE shop.moments (at datetime(3), id int, noon timestamp(6), tiny double, PRIMARY KEY (at, id))",

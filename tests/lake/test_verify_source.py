@@ -98,6 +98,7 @@ class OnlyDriver(Snapshots):
 class Verification:
     lake: Lake
     port: int
+    config: GoldConfig = CONFIG
 
     def execute(self, *statements: str) -> None:
         connection = mariadb.connect(self.port)
@@ -108,7 +109,7 @@ class Verification:
 
     def verify(self, *tables: str, user: str = "root", **settings: Any) -> dict[str, TableResult]:
         chosen = VerifySettings(**{"tables": tables, "chunk_rows": 8, **settings})
-        verified = verify(self.lake, CONFIG, Snapshots(self.port, user), chosen)  # type: ignore[arg-type]
+        verified = verify(self.lake, self.config, Snapshots(self.port, user), chosen)  # type: ignore[arg-type]
         return {table.name.table: table for table in verified.tables}
 
     def fill(self) -> None:
@@ -128,7 +129,7 @@ class Verification:
 
     @property
     def state(self) -> Published:
-        return published(self.lake, CONFIG.feed)
+        return published(self.lake, self.config.feed)
 
     def rows(self, layer: Layer, name: str) -> list[Row]:
         return self.lake.spark.table(self.lake.table(layer, name)).collect()

@@ -23,7 +23,7 @@ class HotRow:
         self.changes = changes
         self.merged_through: int | None = None
 
-    def _merge_unless_blocked(self, rows: MergeRows) -> BlockingPoint | None:
+    def _merge_unless_blocked(self, rows: MergeRows, **_: bool) -> BlockingPoint | None:
         newest = max((change for change in self.changes if change <= rows.through), default=None)
         if newest is None:
             self.merged_through = rows.through
