@@ -51,7 +51,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.run_lock import exclusive_run
 from ticdc_lakehouse.silver import events_table, external_schemas, quarantine
-from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode, stream
+from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, check_not_lost, decode, stream
 from ticdc_lakehouse.silver.decoding_zone import note_zone, noted_zone
 from ticdc_lakehouse.silver.first_messages import check_protocol, check_same_protocol, note_protocol
 from ticdc_lakehouse.silver.quarantine import Replayed, positions_of
@@ -222,8 +222,9 @@ class Run:
 
     def _create_tables(self) -> None:
         """Creates what commands need that may be used before the feed's first run. Raises ConfigError for a feed that
-        gold has published and bronze has lost: the next run of bronze must still find that."""
+        bronze or silver has lost: the next run must still find that."""
         check_feed_name(self.lake, self.feed.name)
+        check_not_lost(self.lake, self.feed.name)
         create_feed_tables(self.lake, self.feed.name)
 
     def quarantined(self) -> DataFrame:
@@ -237,7 +238,7 @@ class Run:
         """Decodes quarantined messages again; the next run of gold puts their rows in place.
 
         ``messages``: each one's ``topic/partition/offset``, or ``all``. Raises ConfigError for anything else, and if
-        bronze has lost the feed.
+        bronze or silver has lost the feed.
         """
         chosen = positions_of(messages)
         self._create_tables()
@@ -276,8 +277,8 @@ class Run:
     def load(self, folder: str, options: LoadOptions | None = None) -> Loaded:
         """Loads tables of Dumpling's export in ``folder``, and brings them to where gold is.
 
-        Raises ConfigError and ApplyError as `ops.load.load`, and ConfigError without a folder, and if bronze or silver
-        has lost the feed: the tables would lack every change since the export.
+        Raises ConfigError and ApplyError as `ops.load.load`, and ConfigError without a folder, and if silver has not
+        run for the feed, or bronze or silver has lost it: the tables would lack every change since the export.
         """
         if not folder:
             raise ConfigError("folder: expected that of an export, found none")

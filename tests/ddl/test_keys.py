@@ -190,6 +190,9 @@ def test_a_key_gets_no_name_that_a_check_has() -> None:
     assert alter(checked, "DROP INDEX a_2").table.key == ("b",)
     (statement,) = read_ddl("ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0)", "d", "t")
     assert isinstance(statement, NoChange)
+    (statement,) = read_ddl("ALTER TABLE t ADD COLUMN (d INT, CONSTRAINT c CHECK (a > 0))", "d", "t")
+    assert isinstance(statement, AlterTable)
+    assert len(statement.actions) == 1
 
 
 def test_a_full_text_index_that_is_added_changes_nothing() -> None:

@@ -43,6 +43,14 @@ def test_a_row_without_a_value_of_the_new_key_blocks_its_table(lake: Lake, ddl: 
         alter_live_table(lake, table, f"ALTER TABLE d.t {ddl}")
 
 
+@pytest.mark.parametrize("kind", ["ENUM('a','b')", "SET('a','b')", "DOUBLE", "DATE", "BIT(3)", "VARBINARY(9)"])
+def test_a_missing_value_of_any_type_is_missing(lake: Lake, kind: str) -> None:
+    (table,) = tables_from_sql(CREATE.replace("VARCHAR(9)", kind))
+    fill(lake, table, CUT)
+    with pytest.raises(ApplyError, match=r"rows have no value in a column of the new key code"):
+        alter_live_table(lake, table, "ALTER TABLE d.t DROP PRIMARY KEY")
+
+
 def test_rows_that_have_all_values_of_the_new_key_get_it(lake: Lake) -> None:
     (table,) = tables_from_sql(CREATE)
     fill(lake, table, WHOLE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from dumpling_export import write_metadata, write_table
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.silver import events_table
+from ticdc_lakehouse.silver import decode_stream, events_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +37,13 @@ def test_no_command_makes_lost_tables_anew(spark: SparkSession, broker: Broker, 
     feed.lake.drop(Layer.SILVER, events_table.table_name(feed.name))
     with pytest.raises(ConfigError, match="silver has not run for this feed: run it first"):
         feed.run.load(str(export))
+    for act in (feed.run.silver, lambda: feed.run.replay(["all"]), lambda: feed.run.dismiss(["all"], "not needed")):
+        with pytest.raises(ConfigError, match=r"silver's events are lost, and its checkpoint .* delete that folder"):
+            act()
+    shutil.rmtree(decode_stream.stream(feed.lake, feed.name))
+    feed.run.silver()
+    feed.run.gold()
+    feed.run.load(str(export))
     assert set(feed.rows("orders")) == {1, 2}, "not as of the export"
     for name in (landing.messages_table(feed.name), landing.offsets_table(feed.name)):
         feed.lake.drop(Layer.BRONZE, name)

@@ -32,7 +32,7 @@ def confirm_empty_topics(
     not answer, or Spark fails: maintenance may rewrite the table of offsets meanwhile.
 
     ``ends_now`` returns the end offsets that Kafka has; it is asked only if there is an empty topic beside others, not
-    yet noted as such, among the topics of which ``is_waited_for`` names a partition.
+    yet noted as such. Only topics count that have a partition for which ``is_waited_for`` is true.
     """
     try:
         _confirm(lake, batches, is_waited_for, ends_now)

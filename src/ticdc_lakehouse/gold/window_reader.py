@@ -152,7 +152,7 @@ def unapplied_rows(rows: DataFrame, is_new: SparkColumn, reread_after: Iterable[
         after[name.folded] = min(commit_ts, after.get(name.folded, commit_ts))
     if not after:
         return rows.where(is_new)
-    # Delta skips files by this condition; it can by none on a joined column.
+    # By this condition Delta skips files, which it cannot do by one on a joined column.
     above = rows.where(is_new | (F.col("commit_ts") > min(after.values())))
     joined = _with_value_of_name(above, ("database", "table"), "_after: BIGINT", after.items())
     return joined.where(is_new | (F.col("commit_ts") > F.col("_after"))).drop("_after")

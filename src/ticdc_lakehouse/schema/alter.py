@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ticdc_codec.name_case import fold
@@ -14,6 +14,7 @@ from ticdc_lakehouse.schema.partition import read_count, read_partitioning, read
 from ticdc_lakehouse.schema.statement import (
     Action,
     AddColumn,
+    AddForeignKey,
     AddKey,
     AddPartitions,
     AlterTable,
@@ -156,8 +157,7 @@ def _read_add(tokens: Tokens) -> Iterator[Action]:
     tokens.expect("ADD")
     if is_key(tokens):
         key = read_key(tokens)
-        is_check = isinstance(key, AddKey) and not (key.made or key.columns)
-        yield from () if key is None or is_check else (key,)
+        yield from _without_checks(() if key is None else (key,))
     elif tokens.word() == "STATS_EXTENDED":
         tokens.skip_until(",")
     elif tokens.take("PARTITION"):
@@ -182,7 +182,12 @@ def _read_add_entry(tokens: Tokens, *, lenient: bool) -> Iterator[Action]:
             position=_read_position(tokens),
             lenient=lenient,
         )
-    yield from keys
+    yield from _without_checks(keys)
+
+
+def _without_checks(keys: Iterable[AddKey | AddForeignKey]) -> Iterator[Action]:
+    """Yields the keys, but no CHECK, which has no columns: only CREATE TABLE gives no other key its name."""
+    return (key for key in keys if isinstance(key, AddForeignKey) or key.made or key.columns)
 
 
 def _read_position(tokens: Tokens) -> Position | None:

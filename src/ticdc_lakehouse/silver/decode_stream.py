@@ -17,6 +17,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from ticdc_codec.batch import DecoderContext, SchemaName
 from ticdc_codec.claim_check_storage import StoredObjects
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import EVENTS, Column, Kind
 from ticdc_codec.options import Compression, SinkOptions
 from ticdc_codec.protocols import Decoder
@@ -77,7 +78,8 @@ class Decoded:
 
 def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decoded:
     """Decodes what bronze has that silver has not, or continues until stopped (``continuous``). Raises ConfigError if
-    silver's checkpoint was restored from an older copy."""
+    silver's checkpoint was restored from an older copy, and if its events are lost."""
+    check_not_lost(lake, decoding.feed)
     events_table.create_tables(lake, decoding.feed)
     events, checkpoint = events_table.full_name(lake, decoding.feed), stream(lake, decoding.feed)
     _refuse_older(lake, decoding.feed, checkpoint)
@@ -109,6 +111,16 @@ def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decod
         if done is not None:
             return done
     return _counted_in_table(lake, decoding.feed, query.id, first)
+
+
+def check_not_lost(lake: Lake, feed: str) -> None:
+    """Raises ConfigError if silver has decoded something, and has no events: it would continue after them."""
+    checkpoint = stream(lake, feed)
+    if stream_checkpoint.next_batch(checkpoint) and not events_table.exists(lake, feed):
+        raise ConfigError(
+            f"feed {feed}: silver's events are lost, and its checkpoint {checkpoint} would continue after them: delete "
+            "that folder, and silver decodes anew what bronze keeps; gold applies no change twice"
+        )
 
 
 def _refuse_older(lake: Lake, feed: str, checkpoint: str) -> None:

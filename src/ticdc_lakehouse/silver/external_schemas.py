@@ -4,8 +4,8 @@
 
 A row may arrive before the schema that it names: on another partition, or in another micro-batch. It waits in
 quarantine (``schema_missing``), which blocks its table and nothing else, and the run that brings the schema decodes it.
-Nothing is dropped, and nothing is guessed. TiCDC repeats each schema every two minutes: of what is known already no row
-waits, also where a schema takes the place of one with its name and version.
+Nothing is dropped, and nothing is guessed. TiCDC repeats each schema every two minutes: a schema that is known already,
+or that replaces one of its name and version, decodes no waiting row again.
 """
 
 from __future__ import annotations

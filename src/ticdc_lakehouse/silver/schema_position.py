@@ -37,15 +37,16 @@ class SchemaPosition:
 
 
 def read(checkpoint: str, schemas: int) -> SchemaPosition:
-    """Returns the position up to which silver was searched for the ``schemas`` that are known: the beginning if more of
-    them were known once, from then on until the next is written, and if the file is missing or unreadable."""
+    """Returns the position up to which silver was searched. It is the beginning if the file is missing or unreadable,
+    and if it says that more schemas were known than the ``schemas`` that are known now: some were lost. The file is
+    then set to the beginning as well, so that a run that dies before the next `write` changes nothing."""
     try:
         text = stream_checkpoint.read_beside(checkpoint, _FILE) or ""
         position = msgspec.json.decode(text, type=SchemaPosition)
     except (UnicodeDecodeError, msgspec.DecodeError):
         return SchemaPosition()
     if position.schemas > schemas:
-        # Noted: a run that dies may have learned as many again, and not the same ones.
+        # Written down: a run that dies may have learned as many again, and not the same ones.
         write(checkpoint, position := SchemaPosition())
     return position
 

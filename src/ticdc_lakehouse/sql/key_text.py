@@ -59,7 +59,7 @@ def _number_sql(column: ColumnDefinition, elements: Sequence[str], text: str) ->
         return f"CAST(array_position(array({', '.join(elements)}), {text}) AS STRING)"
     chosen = f"split({text}, ',')"
     bits = (f"IF(array_contains({chosen}, {name}), {1 << bit}, 0)" for bit, name in enumerate(elements))
-    mask = f"CAST(CAST({' + '.join(bits)} AS DECIMAL(20,0)) AS STRING)"
+    mask = f"CASE WHEN {text} IS NOT NULL THEN CAST(CAST({' + '.join(bits)} AS DECIMAL(20,0)) AS STRING) END"
     # TiDB reads the empty text as no name, also where one is empty.
     return f"CASE WHEN {text} = '' THEN '0' ELSE {mask} END" if "" in column.type.elements else mask
 

@@ -29,7 +29,7 @@ _TIME = r"""^[-:. 0-9"']+$"""
 _ESCAPED_JSON = r'^[\[{ ]*\\"'
 _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"-+.eE0123456789", np.uint8))
 _OF_TIMES = np.isin(np.arange(256), np.frombuffer(b"-:. 0123456789\"'", np.uint8))
-"""By byte: true if numbers have it."""
+"""By byte: true if numbers have it; if times have it, or quotes, which may be the values' own."""
 _LETTERS = b"abcdefgh"
 """After the NUL byte: one for each escape of a dialect. ``P`` and ``Q`` stand for separators and quotes of several
 bytes."""
