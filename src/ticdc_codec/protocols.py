@@ -182,9 +182,10 @@ class MessageDecoder:
             held += events
             size += _size(chunk)
             # After as many further ones as wait: each is decoded a few times, however long its schema takes to come.
-            if 0 < len(waiting) <= since:
+            is_full = size >= _PART_BYTES
+            if waiting and (is_full or since >= len(waiting)):
                 waiting, since = self._decoded_again(held, waiting), 0
-            if not waiting or size >= _PART_BYTES:
+            if is_full or not waiting:
                 yield from held
                 held, waiting, size = [], {}, 0
         self._decoded_again(held, waiting)

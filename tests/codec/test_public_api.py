@@ -199,6 +199,16 @@ def test_rows_wait_for_their_schema_in_a_limited_number_of_bytes(monkeypatch: py
     assert kinds == [*["Failure"] * 4, "RowChange", "Bootstrap", "RowChange"]
 
 
+def test_rows_whose_schema_came_are_decoded_when_there_are_too_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if fewer messages came than wait, after which it would not be looked for otherwise."""
+    bootstrap, row, watermark = simple(BOOTSTRAP, INSERT, Resolved(commit_ts=7))
+    messages = [*[row] * 4, watermark, watermark, bootstrap, watermark]
+    monkeypatch.setattr(protocols, "_BATCH_SIZE", 2)
+    monkeypatch.setattr(protocols, "_PART_BYTES", sum(len(m.key or b"") + len(m.value or b"") for m in messages))
+    kinds = [type(event).__name__ for (event,) in decode([*messages, row], "simple")]
+    assert kinds == [*["RowChange"] * 4, "Resolved", "Resolved", "Bootstrap", "Resolved", "RowChange"]
+
+
 def test_only_where_schemas_come_late_many_bytes_are_decoded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row repeats its columns' names and types, ten times the bytes of a message of Craft."""
     monkeypatch.setattr(protocols, "_BATCH_BYTES", 2 * len(ROW))
