@@ -181,17 +181,17 @@ class MessageDecoder:
             waiting |= {len(held) + n: chunk[n] for n, found in enumerate(events) if _waits(found)}
             held += events
             size += _size(chunk)
-            # After as many further ones as wait: each is decoded a few times, however long its schema takes to come.
             is_full = size >= _PART_BYTES
+            # After as many further ones as wait: each is decoded a few times, however long its schema takes to come.
             if waiting and (is_full or since >= len(waiting)):
-                waiting, since = self._decoded_again(held, waiting), 0
+                waiting, since = self._decode_again(held, waiting), 0
             if is_full or not waiting:
                 yield from held
                 held, waiting, size = [], {}, 0
-        self._decoded_again(held, waiting)
+        self._decode_again(held, waiting)
         yield from held
 
-    def _decoded_again(self, held: list[MessageEvents], waiting: Mapping[int, Pair]) -> dict[int, Pair]:
+    def _decode_again(self, held: list[MessageEvents], waiting: Mapping[int, Pair]) -> dict[int, Pair]:
         """Decodes messages again that waited for their schema, and puts their events in place. Returns those that still
         wait."""
         places = [*waiting]

@@ -141,7 +141,7 @@ def test_a_file_that_may_be_that_of_two_tables_is_refused(tmp_path: Path) -> Non
     write_named(tmp_path, template, ("shop", "a-b"))
     write_table(tmp_path, "shop-a.b", "CREATE TABLE `b` (id INT)", ("id",))
     with pytest.raises(
-        ConfigError, match=r"shop-a-b-000000000\.csv: the name of files of shop\S* and shop\S*: export w"
+        ConfigError, match=r"shop-a-b-000000000\.csv: files of shop\S* and shop\S* have this name: export w"
     ):
         read(tmp_path, DumplingOptions(output_filename_template=template))
 

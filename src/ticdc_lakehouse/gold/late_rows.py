@@ -32,7 +32,7 @@ _VERSION = f"{', '.join(_NAME)}, op = '{Op.DELETE}', handle_key"
 differ: another version of TiCDC, which takes a changefeed over at its checkpoint, may list columns in another order, or
 send less of the old row."""
 _LEFT = f"{', '.join(_NAME)}, true, old_handle_key"
-"""The same of the DELETE that an update of a key may be sent again with: another version of TiCDC may split it."""
+"""The same for the DELETE of an update that changes a key, which another version of TiCDC may send in two parts."""
 _HASHES = {"change": "xxhash64", "change_too": "hash"}
 """96 bits in the place of names, keys and images, which would be shuffled with every row of the time span."""
 

@@ -294,13 +294,13 @@ def _change_key(table: Table, action: AddKey | AddForeignKey | DropKey | RenameK
         case DropKey(index=index):
             if table.keys is None and _same(index, "PRIMARY"):
                 raise ApplyError("DROP PRIMARY KEY: the table's other keys are not known")
-            kept = _with_first(table.keys or (), index)
+            kept = _drop_or_rename_first(table.keys or (), index)
         case RenameKey(old=old, new=new):
-            kept = _with_first(table.keys or (), old, new)
+            kept = _drop_or_rename_first(table.keys or (), old, new)
     return table if table.keys is None else replace(table, keys=kept)
 
 
-def _with_first(keys: tuple[Key, ...], name: str, new: str | None = None) -> tuple[Key, ...]:
+def _drop_or_rename_first(keys: tuple[Key, ...], name: str, new: str | None = None) -> tuple[Key, ...]:
     """Returns the keys without the first one of a name, or with its ``new`` one: a table may have two (`keys_of`)."""
     for at, key in enumerate(keys):
         if _same(key.name, name):

@@ -109,8 +109,7 @@ def _check_flat(folder: Folder) -> None:
 def _data_files(
     folder: str, names: Iterable[str], pattern: re.Pattern[str], owners: Mapping[str, Sequence[TableName]]
 ) -> tuple[dict[TableName, tuple[str, ...]], str]:
-    """Returns each table's data files, and their format: ``csv`` or ``sql``. ``owners``: the tables whose files may
-    have a name."""
+    """Returns each table's data files, and their format: ``csv`` or ``sql``. ``owners``: as from `_owners`."""
     data = {name: match for name in names if (match := _DATA.fullmatch(unquote(name))) and not _is_schema(name)}
     formats = {match["format"] for match in data.values()}
     if len(formats) > 1:
@@ -141,7 +140,7 @@ def _owner(folder: str, name: str, pattern: re.Pattern[str], owners: Mapping[str
     tables = owners.get(stem, [_table_name(match)])
     if len(tables) > 1:
         raise ConfigError(
-            f"{folder}: {unquote(name)}: the name of files of {' and '.join(map(str, tables))}: export with another "
+            f"{folder}: {unquote(name)}: files of {' and '.join(map(str, tables))} have this name: export with another "
             "--output-filename-template"
         )
     return tables[0]
