@@ -4,8 +4,10 @@ compute are built on: `make test-connect`. The session is a client: what needs a
 from __future__ import annotations
 
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +17,11 @@ pytest.importorskip("grpc", reason="make test-connect brings what a client of Sp
 sys.path.insert(0, str(Path(__file__).parents[1] / "lake"))
 
 from changefeed import Changefeed, Source, at  # type: ignore[import-not-found]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse import as_of
+from ticdc_lakehouse.commit_conflict import Conflict, conflict_of
 from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_lakehouse.ops.selftest import Environment, Outcome, selftest
 from ticdc_lakehouse.silver import decode_stream
@@ -96,6 +100,21 @@ def test_selftest_passes_through_spark_connect(client: SparkSession, broker: Bro
     found = {each.check: each.detail for each in selftest(Environment(lake=lake)) if each.outcome is Outcome.FAILED}
     # Open-source Delta refuses REPLACE COLUMNS of a clustered table there; in a session of its own JVM it does not.
     assert found == {"live table": "This method should not be called in the analyzer."}
+
+
+def test_a_conflict_of_two_commits_is_known_through_spark_connect(client: SparkSession, tmp_path: Path) -> None:
+    """Delta's own exceptions come only to clients that have imported ``delta.connect``: the project does not."""
+    folder, once = str(tmp_path / "table"), {"txnAppId": "test", "txnVersion": "1"}
+    client.range(1).write.format("delta").save(folder)
+    slow = client.range(1).selectExpr("id + int(java_method('java.lang.Thread', 'sleep', 4000L) IS NULL) AS id")
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(slow.write.format("delta").mode("append").options(**once).save, folder)
+        time.sleep(2)
+        client.range(1).write.format("delta").mode("append").options(**once).save(folder)
+        with pytest.raises(PySparkException) as raised:
+            first.result()
+    assert "delta.connect" not in sys.modules
+    assert conflict_of(raised.value) is Conflict.TRANSACTION
 
 
 @pytest.mark.parametrize(

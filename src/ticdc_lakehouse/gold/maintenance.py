@@ -17,17 +17,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from delta.exceptions import (
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-    ConcurrentWriteException,
-)
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import PublishedMeanwhileError, listed
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
+from ticdc_lakehouse.commit_conflict import conflict_of
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold import views
@@ -62,13 +58,6 @@ from ticdc_lakehouse.sql.text import literal
 READABLE_SINCE = "readable_since"
 _TRIES = 5
 """Attempts to publish beside runs of gold: each takes seconds to minutes, a run of gold comes every few minutes."""
-_OVERTAKEN = (
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-    ConcurrentWriteException,
-)
-"""What Delta raises for a commit if another writer changed the rows that it read."""
 _COLUMNS = """
     feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
     since TIMESTAMP NOT NULL COMMENT 'states that were replaced before this time cannot be read',
@@ -189,7 +178,9 @@ def _optimize(lake: Lake, feed: str, table: str, rows: str = "") -> None:
     empty topics: the next maintenance compacts it."""
     try:
         lake.spark.sql(f"OPTIMIZE {table} {rows}")
-    except _OVERTAKEN as error:
+    except PySparkException as error:
+        if conflict_of(error) is None:
+            raise
         warn("ops", "compaction put off", feed=feed, table=table, reason=first_line(error))
 
 

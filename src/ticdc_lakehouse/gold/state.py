@@ -13,13 +13,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from delta.exceptions import ConcurrentTransactionException
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import PublishedMeanwhileError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.bronze.landing import offsets_table
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
+from ticdc_lakehouse.commit_conflict import Conflict, conflict_of
 from ticdc_lakehouse.commit_sessions import committed
 from ticdc_lakehouse.gold.state_tables import (
     DEFINITIONS,
@@ -273,8 +274,9 @@ def _commit(lake: Lake, identity: Identity, row: Mapping[str, object]) -> None:
     try:
         if committed(lake.spark, lambda: append(lake, WINDOWS, [row], transaction=transaction)) is not None:
             return
-    except ConcurrentTransactionException:
-        pass
+    except PySparkException as error:
+        if conflict_of(error) is not Conflict.TRANSACTION:
+            raise
     there = rows_of(lake, WINDOWS, identity.feed).where(F.col("number") == identity.number).collect()
     if [row["run"] for row in there] != [identity.run]:
         by = f" {with_time(there[0]['tso'])}" if there else ""

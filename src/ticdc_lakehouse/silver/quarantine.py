@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from delta.exceptions import ConcurrentTransactionException
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -25,6 +24,7 @@ from ticdc_codec.event import Kind
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
+from ticdc_lakehouse.commit_conflict import Conflict, conflict_of
 from ticdc_lakehouse.silver import decode_stream, events_table
 from ticdc_lakehouse.silver.retention_floor import first_offsets, retention_floor
 from ticdc_lakehouse.sql.number_ranges import Range, ranges, ranges_sql
@@ -385,5 +385,8 @@ def _append_in_order(feed: str, rows: DataFrame, events: str, began: datetime) -
     ascending ``replayed_at`` and would skip this one. Delta keeps the order: it ignores a smaller transaction
     number."""
     once = {"txnAppId": f"ticdc-lake replay {feed}", "txnVersion": str(round(began.timestamp() * 1_000_000))}
-    with suppress(ConcurrentTransactionException):
+    try:
         rows.write.format("delta").mode("append").options(**once).saveAsTable(events)
+    except PySparkException as error:
+        if conflict_of(error) is not Conflict.TRANSACTION:
+            raise
