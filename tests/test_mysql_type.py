@@ -39,6 +39,7 @@ F = Family
         ("json", "json", F.JSON, (), False),
         ("vector(3)", "vector", F.VECTOR, (3,), False),
         ("vector<float>", "vector", F.VECTOR, (), False),
+        ("VECTOR < FLOAT > (3)", "vector", F.VECTOR, (3,), False),
         ("geometry", "geometry", F.OTHER, (), False),
         ("", "", F.OTHER, (), False),
         ("(3)", "(3)", F.OTHER, (), False),
@@ -77,7 +78,7 @@ def test_quoted_names_are_read_back() -> None:
     ("text", "known"),
     [
         ("int", True), ("bigint(20) unsigned", True), ("int(5) unsigned zerofill", True), ("enum('a)','b')", True),
-        ("vector<float>", True), ("null", True), ("unspecified", True),
+        ("vector<float>", True), ("vector<float>(3)", True), ("null", True), ("unspecified", True),
         ("INT", False), ("int8x", False), ("int5", False), ("int signed", False), ("geometry", False), ("", False),
         ("varchar(999999999)", True), (f"varchar({'9' * 19})", False), (f"decimal({'9' * 5000},2)", False),
     ],

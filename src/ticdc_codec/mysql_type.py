@@ -65,8 +65,10 @@ _MORE_DIGITS = 400
 _FLOAT_BITS = 24
 """Most bits that FLOAT(bits) may ask for and be a FLOAT."""
 
-_TYPE = re.compile(r"\s*(?P<name>[a-zA-Z]+)\b\s*(?:\((?P<inside>.*)\))?(?P<rest>[^()]*)$", re.DOTALL)
-_KNOWN = re.compile(r"[a-z]+(\(.+\)|<float>)?( unsigned)?( zerofill)?", re.DOTALL)
+_TYPE = re.compile(
+    r"\s*(?P<name>[a-z]+)\b\s*(?:<\s*float\s*>\s*)?(?:\((?P<inside>.*)\))?(?P<rest>[^()]*)$", re.DOTALL | re.IGNORECASE
+)
+_KNOWN = re.compile(r"[a-z]+(<float>)?(\(.+\))?( unsigned)?( zerofill)?", re.DOTALL)
 _MOST_DIGITS = 18
 """Digits of a size: a text with more is no type of TiDB, and Python makes no number of more than 4,300."""
 _ELEMENT = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)

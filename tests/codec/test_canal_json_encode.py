@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from canal_json_messages import (
@@ -124,6 +125,10 @@ def test_encode_refuses_what_it_cannot_write() -> None:
     bare = row(without("_tidb"), enable_tidb_extension=False)
     with pytest.raises(ConfigError, match="enable-tidb-extension"):
         encode([bare], sink_options("canal_json", EXTENSION))
+    members = {name: getattr(update, name) for name in RowChange.__slots__}
+    unknown = RowChange(**members | {"columns": tuple(replace(each, type="connect int64") for each in update.columns)})
+    with pytest.raises(ConfigError, match="'connect int64' is no type of TiDB"):
+        encode([unknown], sink_options("canal_json", EXTENSION))
     with pytest.raises(ConfigError):
         encode([Bootstrap(database="d", table="t")], sink_options("canal_json", EXTENSION))
 

@@ -58,6 +58,16 @@ def test_the_text_null_is_no_null() -> None:
     assert found.after == image
 
 
+def test_old_is_a_null_row_in_an_insert_from_before_5_4() -> None:
+    """wire.md 1.4.1. Among rows of now, too, in any order."""
+    before, now = written(type="INSERT", old=[None]), written(type="INSERT", old=None)
+    (expected,) = decode(now)
+    assert decode(before, before) == [expected] * 2
+    assert decode(now, before, now, before) == [expected] * 4
+    for kind in ("UPDATE", "DELETE"):
+        assert failure(written(type=kind, old=[None])).reason == "wrong_type"
+
+
 def typed(**types: str) -> bytes:
     return written(mysqlType=message()["mysqlType"] | types, data=[message()["data"][0] | {"y": "1x"}])
 

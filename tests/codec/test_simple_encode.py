@@ -76,8 +76,29 @@ def test_encode_refuses_what_it_cannot_write() -> None:
     bare = {name: getattr(row(UPDATE), name) for name in RowChange.__slots__} | {"commit_ts": None}
     with pytest.raises(ConfigError, match="commit_ts"):
         encode([RowChange(**bare)], sink_options("simple", {}))
+    of_view = RowChange(
+        **bare | {"columns": (Column(name="g", type="geometry"),), "schema_version": None, "commit_ts": 5}
+    )
+    with pytest.raises(ConfigError, match="column g is of type 'geometry', which TiDB does not have"):
+        encode([of_view], sink_options("simple", {}))
     with pytest.raises(ConfigError, match="simple-include-start-ts"):
         encode([], sink_options("simple", {"simple-include-start-ts": True}))
+
+
+@pytest.mark.parametrize("encoding", ["json", "avro"])
+def test_a_size_that_is_not_known_stays_so(encoding: str) -> None:
+    """Rows of other protocols have types without sizes: none that TiDB has is 0."""
+    kinds = {"id": "bigint(0)", "d": "decimal", "u": "decimal unsigned", "b": "bit", "y": "year"}
+    columns = tuple(Column(name=name, type=kind.removesuffix("(0)"), key=name == "id") for name, kind in kinds.items())
+    values: dict[str, str | None] = {"id": "1", "d": "1.50", "u": "2", "b": "3", "y": "1999"}
+    members = {name: getattr(row(UPDATE), name) for name in RowChange.__slots__}
+    other = {"op": Op.INSERT, "columns": columns, "before": None, "after": values, "schema_version": None}
+    messages = [
+        m.value for m in encode([RowChange(**members | other)], sink_options("simple", {"encoding-format": encoding}))
+    ]
+    found = decode(*messages, context=DecoderContext(), encoding_format=encoding)
+    (read,) = (event for event in found if isinstance(event, RowChange))
+    assert (read.after, {column.name: column.type for column in read.columns}) == (values, kinds)
 
 
 @pytest.mark.parametrize("encoding", ["json", "avro"])

@@ -259,6 +259,27 @@ def test_keys_that_are_not_known() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("DROP COLUMN g", "id Name n v"),
+        ("RENAME COLUMN g TO h", "id Name n v"),
+        ("MODIFY COLUMN g BIGINT AS (id) VIRTUAL FIRST", "id Name n v"),
+        ("CHANGE COLUMN g h BIGINT AS (id) VIRTUAL", "id Name n v"),
+        ("ADD COLUMN c INT AFTER g", "id Name n v c"),
+        ("MODIFY COLUMN n INT AFTER g", "id Name n v"),
+        ("DROP COLUMN g, ADD COLUMN g INT, ADD COLUMN c INT AFTER g", "id Name n v g c"),
+    ],
+)
+def test_a_column_that_rows_do_not_show_may_be_virtual(text: str, names: str) -> None:
+    """Messages have none of those: a definition from rows lacks them."""
+    wire = replace(PLAIN, keys=None)
+    assert " ".join(column.name for column in alter(wire, text).table.columns) == names
+    for stored in ("MODIFY COLUMN g BIGINT", "CHANGE COLUMN g h BIGINT", "RENAME COLUMN g TO name"):
+        with pytest.raises(ApplyError, match="has no column `g`"):
+            alter(wire, stored)
+
+
+@pytest.mark.parametrize(
     ("kind", "by"), [("VARCHAR(9)", None), ("ENUM('a', 'b')", "index"), ("SET('a', 'b')", "index")]
 )
 def test_only_an_enum_or_set_has_values_by_number(kind: str, by: str | None) -> None:

@@ -83,6 +83,7 @@ def test_a_statement_that_is_not_understood_may_give_every_name_that_it_is_about
         ("ALTER TABLE t ADD UNIQUE ()", [T]),
         ("CREATE TABLE t (a INT) AS SELECT 1", [T]),
         ("CREATE TABLE t AS SELECT * FROM u", [T]),
+        ("CREATE TABLE t (a INT) SPLIT BY (1) AS SELECT 1", [T]),
         ("CREATE TABLE t (a INT KEY) SOFTDELETE RETENTION 7 DAY", [T]),
         ("CREATE TABLE t (a INT KEY) /*T![active_active] ACTIVE_ACTIVE = 'ON' */", [T]),
         ("CREATE TABLE t (a TEXT) CHARSET=binary", [T]),

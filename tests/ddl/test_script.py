@@ -16,6 +16,7 @@ CREATE TABLE `orders` (
   PRIMARY KEY (`id`) /*T![clustered_index] CLUSTERED */
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 """
+SEMICOLON = ";\n"
 DUMPLING_VIEW = """DROP TABLE IF EXISTS `paid`;
 DROP VIEW IF EXISTS `paid`;
 CREATE ALGORITHM=UNDEFINED DEFINER=`root`@`%` SQL SECURITY DEFINER VIEW `paid` (`id`) AS SELECT `id` FROM `orders`;
@@ -47,6 +48,9 @@ def names(text: str) -> list[tuple[str, str]]:
         f"CREATE VIEW shop.v AS SELECT 1; USE shop; {DUMPLING}",
         f"CREATE OR REPLACE VIEW shop.v AS SELECT 1; USE shop; {DUMPLING}",
         f"CREATE SEQUENCE shop.s; USE shop; {DUMPLING}",
+        f"USE shop;\n{DUMPLING.removesuffix(SEMICOLON)} /*T![region_split] SPLIT BETWEEN (0) AND (10) REGIONS 2 */;",
+        "CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, v VECTOR<FLOAT>(3)) SPLIT PRIMARY KEY BY (1), (2)"
+        " SPLIT INDEX i BETWEEN (1) AND (2) REGIONS 3 PARTITION BY HASH (id) PARTITIONS 4",
         f"USE shop;\nCREATE GLOBAL TEMPORARY TABLE `g` (\n  `a` int\n) ON COMMIT DELETE ROWS;\n{DUMPLING}",
     ],
 )

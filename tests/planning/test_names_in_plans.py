@@ -29,7 +29,7 @@ from one_table import (
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points
-from ticdc_lakehouse.planning.naming import NameInUse
+from ticdc_lakehouse.planning.naming import NameInUse, TakenNames
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput, left_out
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.steps import MergeRows
@@ -146,6 +146,23 @@ def test_a_table_keeps_a_name_that_does_not_name_its_database() -> None:
     assert [(str(each.name), each.lake_name) for each in moved_away.tables] == [("d.u", "u"), ("other.t", "t")]
     with pytest.raises(ConfigError, match=r"table other.t would be called t, which has table d.t of feed f"):
         plan_tables(by_table(create))
+
+
+def test_a_name_that_a_table_has_for_a_moment_may_be_that_of_another_feed() -> None:
+    """Only the names at the end of a window count, as for two tables of one feed."""
+    used = [
+        NameInUse(feed="o", table=TableName("x", name), lake_name=name, stable_id="x__data") for name in ("tmp", "z")
+    ]
+    made = [ddl(15, f"CREATE TABLE {name} (id BIGINT PRIMARY KEY)") for name in ("a", "b")]
+    swap = ddl(16, "RENAME TABLE a TO tmp, b TO a, tmp TO b")
+    taken = TakenNames(names=tuple(used), feeds=frozenset({"f", "o"}))
+    now = planning_input(ddls=(*made, swap, ddl(17, "CREATE TABLE tmp LIKE a"), ddl(18, "DROP TABLE tmp")))
+    now = replace(now, naming=replace(now.naming, taken=taken, template="{table}"))
+    assert [(str(each.name), each.lake_name) for each in plan_tables(now).tables] == [("d.a", "a"), ("d.b", "b")]
+    for name, why in (("z", "has table x.z of feed o"), ("z__renaming", "is reserved")):
+        stays = replace(now.window, ddls=(*now.window.ddls, ddl(19, f"RENAME TABLE a TO {name}")))
+        with pytest.raises(ConfigError, match=f"table d.{name} would be called {name}, which {why}"):
+            plan_tables(replace(now, window=stays))
 
 
 @pytest.mark.parametrize("other", [TableName("d", "T"), TableName("D", "t"), TableName("D", "T")])

@@ -65,7 +65,20 @@ def of_letters(kind: str, by: str = "index") -> RowGroup:
 
 OF_DECIMAL = (Column(name="id", type="decimal", key=True, defect="debezium-decimal-key"), V)
 
+SOFT_DELETED = replace(ROWS, columns=(ID, V, Column(name="_tidb_softdelete_time", type="timestamp")))
+"""Rows of a table that is SOFTDELETE because its database is: its CREATE TABLE does not say so."""
+
 STOPS = {
+    "rows of a table with soft deletes, which only they describe": (
+        planning_input(SOFT_DELETED),
+        14,
+        "it is SOFTDELETE or ACTIVE_ACTIVE: TiCDC does not send all of its deletes",
+    ),
+    "rows of a table with soft deletes, whose CREATE TABLE does not say so": (
+        planning_input(SOFT_DELETED, known=KNOWN, state=STATE),
+        14,
+        "it is SOFTDELETE or ACTIVE_ACTIVE: TiCDC does not send all of its deletes",
+    ),
     "rows without the primary key, whose DROP ticdc does not send": (
         planning_input(replace(ROWS, columns=(replace(ID, key=False), V), keyed=False), known=KNOWN, state=STATE),
         14,

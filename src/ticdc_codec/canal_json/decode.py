@@ -152,13 +152,15 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         if location is not None:
             value, envelope = self._stored(envelope, location)
         _check_row(envelope)
+        if has_null_row := _has_null_row(envelope):
+            envelope = msgspec.structs.replace(envelope, old=None)
         table = self._tables.reader(envelope)
         head = self.prefixes_of([value])[0]
         return SingleRow(
             item=item,
             group=_Group(table, Op[envelope.type], len(head)),
             texts=RowTexts([_ENCODE(RowMembers(*(getattr(envelope, name) for name in RowMembers.__struct_fields__)))]),
-            prefix=head if _is_head(head) else None,
+            prefix=None if has_null_row or not _is_head(head) else head,
             value=value,
         )
 
@@ -211,6 +213,11 @@ def _check_row(envelope: Envelope) -> None:
         raise envelope.fault("wrong_type", f"expected no sql in an {envelope.type}, found {envelope.sql[:80]!r}")
     if envelope.tidb is not None and envelope.tidb.watermark_ts is not None:
         raise envelope.fault("unknown_member", f"watermarkTs in _tidb of an {envelope.type}")
+
+
+def _has_null_row(envelope: Envelope) -> bool:
+    """True if an INSERT has ``[null]`` for null in ``old``, as before v5.4 (wire.md 1.4.1)."""
+    return envelope.type == Op.INSERT.name and envelope.old is not None and bytes(envelope.old[0]) == b"null"
 
 
 def _watermark(value: bytes, envelope: Envelope) -> int:

@@ -19,7 +19,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
 from ticdc_codec.json_text import JSON, NUMBER
 from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, limited, with_handle_key_only
-from ticdc_codec.mysql_type import MysqlType, parse_type
+from ticdc_codec.mysql_type import MysqlType, is_known, parse_type
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import LargeMessage, SinkOptions
 from ticdc_codec.tidb_codes import ddl_type_name
@@ -209,6 +209,8 @@ _Kind = tuple[MysqlType, str, Convert | None]
 
 @lru_cache(maxsize=4096)
 def _kind(type_text: str, by: str | None) -> _Kind:
+    if not is_known(type_text.lower()):
+        raise ConfigError(f"canal_json: {type_text[:80]!r} is no type of TiDB")
     kind = parse_type(type_text)
     words = type_text.lower().rpartition(")")[2].split()
     attributes = [word for word in ("unsigned", "zerofill") if word in words]

@@ -14,7 +14,7 @@ import msgspec
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Image, Resolved, RowChange
 from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, limited, with_handle_key_only
-from ticdc_codec.mysql_type import Family, MysqlType, parse_type
+from ticdc_codec.mysql_type import Family, MysqlType, is_known, parse_type
 from ticdc_codec.options import EncodingFormat, IntegrityCheck, SinkOptions
 from ticdc_codec.simple.avro_message import AvroWriter
 from ticdc_codec.simple.checksum import NO_CHECKSUM, written
@@ -109,6 +109,7 @@ def _bootstrap(event: Bootstrap, table_id: int) -> Envelope:
 
 
 def _ddl(event: Ddl) -> Envelope:
+    """Only a schema names a DDL's table (wire.md 1.3.3): without ``schema_version`` the text of the DDL has to."""
     schema = None
     if event.schema_version is not None:
         names = (event.database or "", event.table or "")
@@ -141,6 +142,8 @@ def _table_schema(database: str, table: str, table_id: int, version: int, column
 
 
 def _column(column: Column) -> ColumnSchema:
+    if not is_known(column.type.lower()):
+        raise ConfigError(f"simple: column {column.name} is of type {column.type[:80]!r}, which TiDB does not have")
     data_type = _data_type(parse_type(column.type))
     return ColumnSchema(name=column.name, data_type=data_type, nullable=not column.key, default=column.default)
 

@@ -159,17 +159,17 @@ def type_text(data_type: DataType) -> str:
             return f"{name}({fraction})" if fraction > 0 else name
         case "var_string" | "varchar" | "char":
             return f"{_STRINGS[name][data_type.charset == 'binary']}({data_type.length})"
-        case "bit" | "year" | "binary" | "varbinary":
+        case "binary" | "varbinary":
             return f"{name}({data_type.length})"
-        case "vector" if data_type.length > 0:
-            return f"{name}({data_type.length})"
+        case "bit" | "year" | "vector":  # none of TiDB's has 0: it is that of a column whose size is not known
+            return f"{name}({data_type.length})" if data_type.length > 0 else name
         case _:
             return name + _size_of_number(data_type) + _attributes(data_type)
 
 
 def _size_of_number(data_type: DataType) -> str:
     match data_type.mysql_type:
-        case "decimal":
+        case "decimal" if data_type.length > 0:
             return f"({data_type.length},{data_type.decimal})"
         case "tinyint" | "smallint" | "mediumint" | "int" | "bigint":
             return f"({data_type.length})"

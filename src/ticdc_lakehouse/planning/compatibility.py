@@ -18,6 +18,8 @@ from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_fro
 from ticdc_lakehouse.schema.names import TableName
 
 _UNKNOWN = parse_type("unknown")
+_SOFT_DELETE = frozenset({"_tidb_softdelete_time", "_tidb_origin_ts"})
+"""Hidden columns of tables that are SOFTDELETE or ACTIVE_ACTIVE, as their CREATE TABLE or only their database says."""
 _BYTES = {
     **dict.fromkeys(("bool", "boolean", "tinyint"), 1),
     "smallint": 2,
@@ -43,6 +45,8 @@ def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined
             WayOut.LOAD_EXPORT,
             WayOut.SET_HANDLE_KEY_POLICY,
         )
+    if not _SOFT_DELETE.isdisjoint(fold(column.name) for column in group.columns):
+        return incompatible("it is SOFTDELETE or ACTIVE_ACTIVE: TiCDC does not send all of its deletes")
     if table is None:
         return UNKNOWN_COLUMNS
     if not table.key and not names_key(table, group):

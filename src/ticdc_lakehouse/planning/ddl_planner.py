@@ -250,7 +250,7 @@ def _bring_back(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder, 
     """Restores a table whose rows gold has."""
     if builder not in tables.builders:
         tables.builders.add(builder)
-    lake_name = tables.inputs.naming.lake_name(name)
+    lake_name = tables.inputs.naming.planned_lake_name(name)
     if _leaves_schema(builder, lake_name):
         _leave_schema(tables, ddl, builder, name)
         return
@@ -316,7 +316,7 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
         stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
         block_unless_skipped(tables.inputs, ddl, builder, stop)
         return
-    lake_name = tables.inputs.naming.lake_name(new)
+    lake_name = tables.inputs.naming.planned_lake_name(new)
     if _leaves_schema(builder, lake_name):
         _leave_schema(tables, ddl, builder, new)
         return

@@ -78,6 +78,8 @@ class Naming:
     _names_by_id: dict[str, list[tuple[int, TableName]]] = field(init=False, default_factory=dict)
     """The names of each of the feed's tables, as they were published, with the commit_ts since which it had them."""
     _ids: set[str] = field(init=False, default_factory=set)
+    _refusals: dict[str, ConfigError] = field(init=False, default_factory=dict)
+    """By a name that `planned_lake_name` gave: why the table cannot have that of the template."""
 
     def __post_init__(self) -> None:
         self._ids.update(self.reserved)
@@ -94,13 +96,21 @@ class Naming:
         """Returns the name of the table's live table and views, by the feed's template. If another table uses or used
         it, the default template adds a hash. A feed's own template raises ConfigError if a table of another feed has
         it; its own tables may have it in turn (`check_distinct`)."""
+        name = self.planned_lake_name(table)
+        if (refusal := self._refusals.get(name)) is not None:
+            raise refusal
+        return name
+
+    def planned_lake_name(self, table: TableName) -> str:
+        """Returns `lake_name`, or a name with a hash where that is refused: the table may have left its name by the end
+        of the window. If it has not, `check_distinct` raises."""
         taken = self._needed()
         name = templated_lake_name(self.schema_template, self.template, self.feed, table)
         used_by = self._tables_by_lake_name.get(name, {})
         if used_by.get(self.feed) != table:
             other = next((feed for feed in used_by if self._keeps(taken, feed, name)), None)
             if other is not None or _is_reserved(taken, name):
-                name = self._other_name(name, table, other)
+                name = self._with_hash(name, table, other)
         self._tables_by_lake_name.setdefault(name, {})[self.feed] = table
         return name
 
@@ -111,13 +121,17 @@ class Naming:
             return True
         return feed != self.feed and (feed in taken.feeds or name in taken.left_over)
 
-    def _other_name(self, plain: str, table: TableName, other: str | None) -> str:
+    def _with_hash(self, plain: str, table: TableName, other: str | None) -> str:
+        """Returns another name than the ``plain`` one, which is reserved or that of a table of the feed ``other``."""
+        name = _in_part(plain.rpartition(".")[0], object_name(self.feed, *table, "\0"))
         if self.template == NAME_TEMPLATE:
-            return _in_part(plain.rpartition(".")[0], object_name(self.feed, *table, "\0"))
+            return name
         if other is None:
-            raise self._refused(table, plain, "is reserved")
-        has = f"has table {self._tables_by_lake_name[plain][other]} of feed {other}"
-        raise self._refused(table, plain, has, f", or remove feed {other} first")
+            self._refusals[name] = self._refused(table, plain, "is reserved")
+        else:
+            has = f"has table {self._tables_by_lake_name[plain][other]} of feed {other}"
+            self._refusals[name] = self._refused(table, plain, has, f", or remove feed {other} first")
+        return name
 
     def _refused(self, table: TableName, name: str, why: str, way_out: str = "") -> ConfigError:
         return ConfigError(
@@ -127,16 +141,18 @@ class Naming:
 
     def check_distinct(self, names: Iterable[tuple[TableName, str]]) -> None:
         """Raises ConfigError if a feed's own template gives two of its tables, each with its name of the lake, the same
-        one; a table without one has ``""``."""
+        one, or one of them a name that is refused; a table without one has ``""``."""
         tables: dict[str, TableName] = {}
         for table, name in () if self.template == NAME_TEMPLATE else names:
+            if (refusal := self._refusals.get(name)) is not None:
+                raise refusal
             other = tables.setdefault(name, table)
             if name and other != table:
                 raise self._refused(table, name, f"has table {other} of feed {self.feed}")
 
     def new_stable_id(self, table: TableName, commit_ts: int) -> str:
         """Returns a new stable id for the rows that ``table`` has from ``commit_ts`` on."""
-        first = f"{self.lake_name(table)}__data"
+        first = f"{self.planned_lake_name(table)}__data"
         stable_id = f"{first}_{commit_ts}" if first in self._ids else first
         self._ids.add(stable_id)
         return stable_id

@@ -132,7 +132,8 @@ def define(
     if (clash := name_clash(table.sent)) is not None:
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
-    lake_name, stable_id = inputs.naming.lake_name(builder.name), inputs.naming.new_stable_id(builder.name, commit_ts)
+    lake_name = inputs.naming.planned_lake_name(builder.name)
+    stable_id = inputs.naming.new_stable_id(builder.name, commit_ts)
     named_at = commit_ts if origin is Origin.DDL else builder.named_at or named_at  # of a DDL that it awaits rows since
     definition = Definition(
         table=table, commit_ts=commit_ts, origin=origin, lake_name=lake_name, stable_id=stable_id, named_at=named_at

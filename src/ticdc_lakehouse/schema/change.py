@@ -142,6 +142,12 @@ def _has_column(table: Table, name: str) -> bool:
     return any(_same(name, column.name) for column in table.columns)
 
 
+def _may_be_virtual(table: Table, *names: str) -> bool:
+    """True if the table has no such columns and they may be virtual: its definition is from rows, which do not have
+    those."""
+    return table.keys is None and not any(_has_column(table, name) for name in names)
+
+
 def _indexes(table: Table) -> list[Key]:
     """Returns the keys and indexes that TiDB looks through for a foreign key of ALTER TABLE: a clustered primary key of
     one integer column is not among them."""
@@ -191,7 +197,7 @@ def _add_column(table: Table, action: AddColumn) -> _Step:
         raise ApplyError(f"ADD COLUMN `{column.name}`: the table has that column already")
     effects = () if column.virtual else (ColumnAdded(column=column, value=_first_value(action)),)
     column = replace(column, origin_default=column.origin_default or _origin_default(action, effects))
-    columns = _placed(table.columns, column, action.position, len(table.columns))
+    columns = _placed(table, table.columns, column, action.position, len(table.columns))
     return replace(table, columns=columns), effects
 
 
@@ -219,6 +225,8 @@ def _first_value(action: AddColumn) -> str | None:
 def _drop_column(table: Table, action: DropColumn) -> _Step:
     if action.lenient and not _has_column(table, action.name):  # another action of the statement dropped it
         return table, ()
+    if _may_be_virtual(table, action.name):
+        return table, ()
     at = _position(table, action.name, "DROP COLUMN")
     column = table.columns[at]
     if table.keys is None and any(_same(action.name, name) for name in table.key):
@@ -239,6 +247,8 @@ def _keys_without(keys: tuple[Key, ...], column: str) -> Iterator[Key]:
 
 
 def _rename_column(table: Table, action: RenameColumn) -> _Step:
+    if _may_be_virtual(table, action.old, action.new):
+        return table, ()
     at = _position(table, action.old, "RENAME COLUMN")
     column = table.columns[at]
     if any(_same(action.new, other.name) for other in table.columns if other is not column):
@@ -266,6 +276,8 @@ def _renamed(table: Table, old: str, new: str) -> Table:
 
 
 def _modify_column(table: Table, action: ModifyColumn) -> _Step:
+    if action.column.virtual and _may_be_virtual(table, action.old, action.column.name):
+        return table, ()
     at = _position(table, action.old, "MODIFY COLUMN")
     table, effects = _rename_column(table, RenameColumn(old=action.old, new=action.column.name))
     before = table.columns[at]
@@ -276,7 +288,7 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     after = replace(
         column, by=by, open=before.open, declared=before.declared, pending=before.pending, nullable=nullable
     )
-    columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
+    columns = _placed(table, table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not (before.sized and same_type(before.type, after.type)):
         shows_default = may_show_default(before, action.column, partitioned=table.partitioning is not None)
         effects = (*effects, ColumnConverted(before=before, after=after, may_show_default=shows_default))
@@ -328,10 +340,10 @@ def _add_key(table: Table, action: AddKey) -> Table:
 
 
 def _placed(
-    columns: tuple[ColumnDefinition, ...], column: ColumnDefinition, position: Position | None, at: int
+    table: Table, columns: tuple[ColumnDefinition, ...], column: ColumnDefinition, position: Position | None, at: int
 ) -> tuple[ColumnDefinition, ...]:
     """Returns the columns with one more: where ``position`` says, else at the place ``at``."""
-    if position is not None:
+    if position is not None and not (position.after is not None and _may_be_virtual(table, position.after)):
         names = [fold(other.name) for other in columns]
         if position.after is not None and fold(position.after) not in names:
             raise ApplyError(f"`{column.name}` goes AFTER `{position.after}`, and the table has no such column")

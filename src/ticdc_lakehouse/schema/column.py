@@ -92,6 +92,7 @@ def _read_type(tokens: Tokens) -> MysqlType:
         raise tokens.unreadable("a column name and its type")
     start = tokens.at
     tokens.skip()
+    tokens.take("<", "FLOAT", ">")  # of a VECTOR: the type of its elements
     if tokens.word() == "(":
         tokens.skip()
     while tokens.take_any(*_TYPE_SUFFIXES):

@@ -22,7 +22,8 @@ from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError
 
 _DELETES_LACK = ("SOFTDELETE", "ACTIVE_ACTIVE")
 """Options of tables whose rows ticdc deletes at an UPDATE of a hidden column, and of which it sends no DELETE."""
-_ROWS_FOLLOW = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "(")
+_ROWS = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE")
+_ROWS_FOLLOW = (*_ROWS, "(")
 
 
 def read_create(tokens: Tokens, database: str | None) -> CreateTable | CreateTableLike:
@@ -82,6 +83,9 @@ def _table(name: TableName, entries: list[Tokens]) -> Table:
 
 def _read_options(tokens: Tokens) -> Partitioning | None:
     while not tokens.ended:
+        if tokens.take("SPLIT"):  # into regions: BETWEEN (…) AND (…) REGIONS n, or BY (…), (…)
+            tokens.skip_until("SPLIT", "PARTITION", *_ROWS)
+            continue
         if tokens.word() in _ROWS_FOLLOW:
             raise tokens.unreadable("a table without rows")
         if tokens.word() in _DELETES_LACK:
