@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,7 +20,8 @@ from ticdc_lakehouse.ops.status import FeedStatus, Health, feed_status
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.silver import quarantine
-from ticdc_local.cli.status import feed_text
+from ticdc_local.cli import main
+from ticdc_local.cli.status import NO_FILE, feed_text
 from ticdc_local.delta_reader import DeltaReader
 
 W = 470_613_127_470_252_033
@@ -249,3 +252,50 @@ def test_a_message_that_silver_decoded_anew_is_in_quarantine_once(lake: MadeUpLa
     first = quarantine.first_open(reader, "crm", [])
     assert [(row["partition"], row["batch"], row["table"]) for row in first] == [(0, 1, None), (1, 2, None)]
     assert [message.table for message in quarantine.blocking_messages(reader, "crm")] == [None, None]
+
+
+PROJECT = Path(__file__).parents[2]
+FEED_FILE = "protocol: craft\ntime_zone: UTC\nkafka: {bootstrap_servers: 'h:1', topics: [crm]}\n"
+
+
+@pytest.fixture
+def place(lake: MadeUpLake, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The arguments of a command for the lake, and a project whose only feed never ran."""
+    project = tmp_path_factory.mktemp("project")
+    shutil.copy(PROJECT / "databricks.yml", project)
+    feeds = project / "resources" / "feeds"
+    feeds.mkdir(parents=True)
+    (feeds / "idle.yml").write_text(FEED_FILE)
+    return ["--project", str(project), "--lake", str(lake.root)]
+
+
+@pytest.mark.parametrize("more", [[], ["--max-age", "999999d"]])
+def test_a_published_feed_without_a_file_needs_attention(
+    place: list[str], more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status", "--check", "--feed", "crm", *place, *more]) == 1
+    assert capsys.readouterr().out == f"crm: attention: {NO_FILE}\n"
+    assert main(["status", "--json", "--feed", "crm", *place, *more]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert (found["health"], found["check"]) == ("attention", f"attention: {NO_FILE}")
+    assert main(["status", "--feed", "crm", *place]) == 0
+    assert f"\n  feed file    {NO_FILE}\n" in capsys.readouterr().out
+
+
+def test_a_feed_without_a_file_that_a_message_stops_is_broken(
+    lake: MadeUpLake, place: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake.batch(1, (0, GARBAGE))
+    assert main(["status", "--check", "--feed", "crm", *place]) == 2
+    said = f"crm: broken: {NO_FILE}; waiting on the quarantined message crm/0/2; 1 message is in quarantine: 1 bad_json"
+    assert capsys.readouterr().out == f"{said}\n"
+
+
+def test_a_feed_that_was_removed_as_documented_needs_no_file(
+    lake: MadeUpLake, place: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its rows in ``ops`` stay (docs/databricks.md, Remove a feed)."""
+    shutil.rmtree(lake.root / "bronze" / "crm_offsets")
+    shutil.rmtree(lake.root / "silver" / "crm_events")
+    assert main(["status", "--check", *place]) == 1
+    assert capsys.readouterr().out == "idle: attention: bronze has not run for this feed\n"

@@ -34,9 +34,16 @@ EXAMPLES = """examples:
 
 exit codes of --check:
   0    every feed is fine
-  1    attention: a feed never ran, has messages and never published, or has more than its file's alarm tolerates
+  1    attention: a feed never ran, has messages and never published, has more than its file's alarm tolerates, or has
+       no file any more
   2    broken: a feed is stopped until somebody acts, or its file is wrong; or the lake cannot be read, or there is
        no feed"""
+
+NO_FILE = (
+    "no file in resources/feeds, so nothing processes or maintains it: put the file back, or remove the feed's tables "
+    "(docs/databricks.md, Remove a feed)"
+)
+"""What is said of a feed that gold has published and that has no file, since no run of any job takes it then."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,10 +96,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _lines(options: argparse.Namespace, lake: DeltaReader, status: FeedStatus, file: FeedOrMistake) -> list[str]:
     """Returns what is printed of a feed, for people."""
-    wrong = [f"  feed file    broken: {_on_one_line(file)}"] if isinstance(file, ConfigError) else []
+    wrong = [f"  feed file    {problem}" for problem in _file_problem(file)]
     command = in_same_place(options, f"ticdc-lake run --feed {status.feed}")
     never_ran = f"{status.feed}\n  bronze has not run for this feed: {command}"
     return [feed_text(status) if status.is_landed else never_ran, *wrong, *_records_text(lake, status.feed)]
+
+
+def _file_problem(file: FeedOrMistake) -> list[str]:
+    """Returns what people read of a feed's file that is wrong, or not there; empty for one that is right."""
+    if isinstance(file, ConfigError):
+        return [f"broken: {_on_one_line(file)}"]
+    return [NO_FILE] if file is None else []
 
 
 def _on_one_line(mistakes: ConfigError) -> str:
@@ -133,20 +147,22 @@ def health_of(
     files: Mapping[str, FeedOrMistake], status: FeedStatus, max_age: float | None = None
 ) -> tuple[Health, str]:
     """Returns the same as `checked_status`, by what the feed's file tolerates in its section ``alarm``; ``max_age`` is
-    in place of its ``behind``. A feed whose file is wrong is broken, and says nothing about the others."""
+    in place of its ``behind``. A feed whose file is wrong is broken, and says nothing about the others. A feed without
+    a file needs attention, however fine its tables are: nothing adds to them."""
     file = files[status.feed]
     if isinstance(file, ConfigError):
         return Health.BROKEN, f"{Health.BROKEN.name.lower()}: {_on_one_line(file)}"
     tolerated = NOTHING_LEFT if file is None else thresholds_of(file)
     if max_age is not None:
         tolerated = replace(tolerated, behind_seconds=round(max_age))
-    return checked_status(status, tolerated)
+    return checked_status(status, tolerated, () if file is not None else (NO_FILE,))
 
 
-def checked_status(status: FeedStatus, tolerated: Thresholds) -> tuple[Health, str]:
-    """Returns a feed's health, and a line that says it and why."""
-    health = status.health(tolerated)
-    return health, without_controls(f"{health.name.lower()}: {'; '.join(status.concerns(tolerated)) or _next(status)}")
+def checked_status(status: FeedStatus, tolerated: Thresholds, more: Sequence[str] = ()) -> tuple[Health, str]:
+    """Returns a feed's health, and a line that says it and why. ``more`` needs attention, too."""
+    health = max(status.health(tolerated), Health.ATTENTION if more else Health.FINE)
+    concerns = [*more, *status.concerns(tolerated)]
+    return health, without_controls(f"{health.name.lower()}: {'; '.join(concerns) or _next(status)}")
 
 
 def _feed_object(lake: DeltaReader, status: FeedStatus, health: Health, text: str) -> dict[str, object]:
