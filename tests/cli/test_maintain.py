@@ -31,7 +31,7 @@ def test_a_feed_without_a_file_keeps_no_other_from_being_maintained(
         "retention": SimpleNamespace(lines=lambda *_: []),
     }.items():
         monkeypatch.setattr(maintain, name, found)
-    assert main(["maintain", *more]) == 0
+    assert main(["maintain", "--quiet", *more]) == 1
     out, notes = capsys.readouterr()
     lines = [each["feed"] for each in json.loads(out)] if more else out.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["crm", "hr"]
@@ -106,3 +106,25 @@ def test_retention_that_was_put_off_is_exit_code_1(
     assert main(["maintain", "--json"]) == 1
     [printed] = json.loads(capsys.readouterr().out)
     assert (printed["tables_compacted"], printed["retention_put_off"]) == (3, [why])
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_lake_in_which_no_feed_has_published_is_an_error(
+    more: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name in ("open_lake", "published_feeds"):
+        monkeypatch.setattr(maintain, name, lambda *_, **__: [])
+    monkeypatch.setattr(maintain, "feed_files", lambda _: {"crm": Path()})
+    assert main(["maintain", "--lake", str(tmp_path), *more]) == 2
+    out, said = capsys.readouterr()
+    assert (out, said) == (
+        "",
+        f"ticdc-lake maintain: {tmp_path}: expected a feed that has published, found none; name another lake with "
+        f"--lake, or publish first: ticdc-lake run --lake {tmp_path}\n",
+    )
+    monkeypatch.setattr(maintain, "feed_files", lambda _: {})
+    assert main(["maintain", "--lake", str(tmp_path), *more]) == 2
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert said.startswith("ticdc-lake maintain: expected a feed, found none: no feed file in ")
+    assert f" or {tmp_path}/feeds, and {tmp_path} has published none; name another project" in said

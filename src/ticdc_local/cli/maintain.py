@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Collection
 
-from ticdc_codec.errors import LakehouseError
+from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.entry import RUN_FAILURES
 from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import retention
-from ticdc_local.cli.arguments import feed_argument, place_arguments
+from ticdc_local.cli.arguments import feed_argument, in_same_place, lake_root, place_arguments
 from ticdc_local.cli.job_text import spark_text
-from ticdc_local.cli.notice import note, progress
+from ticdc_local.cli.notice import progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
-from ticdc_local.cli.project import feed_files, feed_named
+from ticdc_local.cli.project import feed_files, feed_named, no_feeds
 from ticdc_local.runner.display import without_controls
 
 EXAMPLES = """examples:
@@ -32,15 +33,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Maintains each feed and says what was done. Returns 1 if one of them was refused or failed, or its retention was
-    put off: the others are maintained."""
+    """Maintains each feed and says what was done. Returns 1 if one of them was refused or failed, has no file, or its
+    retention was put off: the others are maintained. Raises ConfigError where there is no feed."""
     if options.feed is not None:
         feed_named(options, options.feed)
     lake = open_lake(options, frees_space=True)
-    feeds, files = [options.feed] if options.feed else published_feeds(lake), feed_files(options)
-    for feed in (each for each in feeds if each not in files):
-        note(f"{feed}: no file in resources/feeds, so its tables stay as they are")
-    objects, failed = [], False
+    files = feed_files(options)
+    feeds = [options.feed] if options.feed else _published(options, lake, files)
+    without_file = [each for each in feeds if each not in files]
+    for feed in without_file:
+        print(f"{feed}: no file in resources/feeds, so its tables stay as they are", file=sys.stderr)
+    objects, failed = [], bool(without_file)
     for feed in (each for each in feeds if each in files):
         try:
             done = _maintained(options, feed, lake)
@@ -58,6 +61,21 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(objects))
     return 1 if failed else 0
+
+
+def _published(options: argparse.Namespace, lake: Lake, files: Collection[str]) -> list[str]:
+    """Returns the feeds that gold has published. Raises ConfigError where there is none: a job that maintains a wrong
+    lake must not find that all is well."""
+    feeds = published_feeds(lake)
+    if feeds:
+        return feeds
+    root = lake_root(options)
+    if not files:
+        raise no_feeds(options, f", and {root} has published none")
+    raise ConfigError(
+        f"{root}: expected a feed that has published, found none; name another lake with --lake, or publish first: "
+        f"{in_same_place(options, 'ticdc-lake run')}"
+    )
 
 
 def _maintained(options: argparse.Namespace, feed: str, lake: Lake) -> Maintained:
