@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from pyspark.errors import PySparkException
 
 from ticdc_codec.errors import AttentionError, ConfigError
+from ticdc_local.cli import main, maintain
 from ticdc_local.cli.job_text import cause_line, progress_text, result_text
 from ticdc_local.runner.outcome import JobResult, JobState, Progress, TaskEvent, TaskResult, TaskState
 
@@ -143,6 +147,68 @@ def test_what_the_machine_refused_is_one_line_however_deep_it_is(message: str, t
     error = CausedError("[STREAM_FAILED] stopped\n\tat x", CausedError("task failed\n\tat y", CausedError(message)))
     result = JobResult(job="j", state=JobState.FAILED, seconds=2.0, tasks=(failed("bronze[shop]", error),))
     assert result_text(result).splitlines() == [f"shop: bronze FAILED: {text}", "job j: failed in 2.0 s"]
+
+
+KEY_STORE = "feed crm: reading topics t stopped; check kafka.security: Failed to load /etc/crm/client.jks"
+
+
+@pytest.mark.parametrize("lake", [None, Path("/lake")])
+def test_an_error_of_the_package_is_not_replaced_by_what_the_machine_refused(lake: Path | None) -> None:
+    error = ConfigError(f"{KEY_STORE} (Permission denied)")
+    error.__cause__ = CausedError("java.io.FileNotFoundException: /etc/crm/client.jks (Permission denied)")
+    result = JobResult(job="j", state=JobState.FAILED, seconds=2.0, tasks=(failed("bronze[crm]", error),))
+    said = f"crm: bronze FAILED: {KEY_STORE} (Permission denied)"
+    assert result_text(result, lake).splitlines() == [said, "job j: failed in 2.0 s"]
+
+
+def test_a_mistake_that_a_worker_reports_is_not_replaced_by_what_the_machine_refused() -> None:
+    mistake = "ConfigError: feed crm: claim check: /mnt/large: Permission denied"
+    report = f"Traceback (most recent call last):\n  File x\nticdc_codec.errors.{mistake}\n\n\tat x"
+    error = CausedError("[STREAM_FAILED] stopped", CausedError(f"[PYTHON] {report}"))
+    result = JobResult(job="j", state=JobState.FAILED, seconds=2.0, tasks=(failed("silver[crm]", error),))
+    assert "--lake" not in result_text(result)
+    report = report.replace("ConfigError", "OSError")
+    error = CausedError("[STREAM_FAILED] stopped", CausedError(f"[PYTHON] {report}"))
+    result = JobResult(job="j", state=JobState.FAILED, seconds=2.0, tasks=(failed("silver[crm]", error),))
+    assert (
+        result_text(result)
+        .splitlines()[0]
+        .endswith("Permission denied; give a lake that can be written: --lake FOLDER")
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("a.FileNotFoundException: /my/lake/x (Permission denied)", "give a lake that can be written: --lake FOLDER"),
+        ("a.IOException: file:/my/lake: Read-only file system", "give a lake that can be written: --lake FOLDER"),
+        (
+            "a.FileNotFoundException: /my/lake2/x (Permission denied)",
+            "let the user of this process read and write there",
+        ),
+        ("a.IOException: /a/my/lake/x: Read-only file system", "mount it so that it can be written"),
+        ("a.IOException: Permission denied", "let the user of this process read and write there"),
+        ("a.IOException: /my/lake/x: No space left on device", "make room there and run it again"),
+        ("a.IOException: /tmp/x: No space left on device", "make room there and run it again"),
+    ],
+)
+def test_another_lake_is_advised_only_for_what_lies_in_the_lake(message: str, advice: str) -> None:
+    error = failed("bronze[shop]", CausedError(message))
+    result = JobResult(job="j", state=JobState.FAILED, seconds=2.0, tasks=(error,))
+    [line, _] = result_text(result, Path("/my/lake")).splitlines()
+    assert line.endswith(f"; {advice}")
+
+
+def test_another_command_knows_its_lake_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_lake(*_: object, **__: object) -> None:
+        raise PySparkException("java.io.FileNotFoundException: /etc/crm/client.jks (Permission denied)")
+
+    monkeypatch.setattr(maintain, "open_lake", open_lake)
+    assert main(["maintain", "--lake", str(tmp_path)]) == 1
+    advice = "let the user of this process read and write there"
+    assert capsys.readouterr().err == f"ticdc-lake maintain: /etc/crm/client.jks: Permission denied; {advice}\n"
 
 
 def test_a_good_run_is_one_line() -> None:

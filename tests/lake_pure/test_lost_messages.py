@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
@@ -70,3 +71,25 @@ def test_patterns_that_java_reads_otherwise_are_left_to_spark(pattern: str, refu
         return
     with pytest.raises(ConfigError, match=r"kafka\.topic_pattern no longer matches what bronze has read: crm_a1"):
         landing.refuse_removed(source, {"crm_a1"})
+
+
+STOPPED = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: "
+
+
+@pytest.mark.parametrize(
+    ("why", "is_of_kafka"),
+    [
+        ("Failed to load SSL keystore /etc/client.jks (Permission denied)", True),
+        ("No space left on device", False),
+        ("/v: Read-only file system", False),
+        ("/c/bronze_f/offsets/.7.tmp (Permission denied)", False),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_written_is_no_mistake_of_the_feed_file(why: str, is_of_kafka: bool) -> None:
+    source = landing.KafkaSource(feed="f", kafka_options={"kafka.bootstrap.servers": "h:1", "subscribe": "t"})
+    error = StreamingQueryException(STOPPED + why)
+    if not is_of_kafka:
+        landing._explain(source, "/c/bronze_f", error)
+        return
+    with pytest.raises(ConfigError, match=r"feed f: reading topics t from h:1 stopped; check .*/etc/client\.jks"):
+        landing._explain(source, "/c/bronze_f", error)

@@ -38,6 +38,8 @@ _FETCH_WAIT_MS = 10
 _NOT_OF_KAFKA = ("FOREACH_BATCH_USER_FUNCTION_ERROR", "CONCURRENT_STREAM_LOG_UPDATE")
 """Spark's error classes of what happens while a batch is read and appended, and of a second run on a checkpoint: their
 texts say what is wrong, which is nothing in the feed's file."""
+_OF_THE_DISK = ("No space left on device", "Read-only file system")
+"""Why Spark does not write its checkpoint: the client of Kafka writes nothing."""
 _EARLIEST = -2
 """In the place of an offset, as Kafka's options write it."""
 _FIRST_BATCH = "first_batch"
@@ -319,9 +321,11 @@ def _explain(source: KafkaSource, checkpoint: str, error: StreamingQueryExceptio
     text = str(error)
     if (loss := loss_of(text, checkpoint)) is not None:
         raise OffsetGapError(f"feed {source.feed}: {loss}") from error
-    if not any(condition in text for condition in _NOT_OF_KAFKA):
+    cause = java_root_cause(error)
+    why = cause or first_line(error)
+    is_of_disk = checkpoint in why or any(refusal in why for refusal in _OF_THE_DISK)
+    if not (is_of_disk or any(condition in text for condition in _NOT_OF_KAFKA)):
         topics = source.kafka_options.get("subscribe") or source.kafka_options.get("subscribePattern")
-        cause = java_root_cause(error)
         raise ConfigError(
             f"feed {source.feed}: reading topics {topics} from {source.kafka_options['kafka.bootstrap.servers']} "
             f"stopped; check {source.servers_setting} and kafka.security: {first_line(error)}"

@@ -13,12 +13,13 @@ import sys
 from collections.abc import Collection, Sequence
 from importlib.metadata import version
 from io import TextIOWrapper
+from pathlib import Path
 from typing import NoReturn
 
 from ticdc_codec.errors import LakehouseError, suggestion
 from ticdc_lakehouse import log
 from ticdc_local.cli import interrupt, notice
-from ticdc_local.cli.arguments import one_of
+from ticdc_local.cli.arguments import lake_root, one_of
 from ticdc_local.signals import INTERRUPTED
 
 COMMANDS = {
@@ -88,12 +89,18 @@ def _main(given: list[str]) -> int:
     except _spark_errors() as error:
         from ticdc_local.cli.job_text import spark_text
 
-        print(f"ticdc-lake {given[0]}: {spark_text(error)}", file=sys.stderr)
+        print(f"ticdc-lake {given[0]}: {spark_text(error, _lake(given))}", file=sys.stderr)
         code = 1
     else:
         return code
     _give_up_output()
     return code
+
+
+def _lake(given: list[str]) -> Path | None:
+    """Returns the folder of the lake that a command line means; None for a command without one."""
+    options = parsed(given)
+    return lake_root(options) if "lake" in options else None
 
 
 def _spark_errors() -> tuple[type[Exception], ...]:

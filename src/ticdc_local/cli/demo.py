@@ -263,7 +263,7 @@ def _run_job(demo: _Demo, parameters: Mapping[str, str]) -> None:
     with redirect_stdout(io.StringIO()):
         result = run_job(demo.bundle, JOB, parameters, demo.session, progress, retry_wait_seconds=1.0)
     if result.state is not JobState.SUCCESS:
-        raise ConfigError(result_text(result))
+        raise ConfigError(result_text(result, demo.lake))
 
 
 def _run_of(demo: _Demo, broker: Broker, name: str) -> Run:

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
             done = _maintained(options, feed, lake)
             kept = () if options.json else retention.lines(lake, feed)
         except RUN_FAILURES as error:
-            why = str(error) if isinstance(error, LakehouseError) else spark_text(error)
+            why = str(error) if isinstance(error, LakehouseError) else spark_text(error, lake_root(options))
             print(f"{feed}: not maintained: {why}", file=sys.stderr)
             objects.append({"feed": feed, "error": why})
             failed = True

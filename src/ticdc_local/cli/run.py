@@ -100,7 +100,7 @@ def _run_job(options: argparse.Namespace, given: Mapping[str, str]) -> int:
             lambda event: note(progress_text(event)),
             retry_wait_seconds=options.retry_wait,
         )
-    print("\n".join([*filter(None, [_refused_text(refused)]), result_text(result)]))
+    print("\n".join([*filter(None, [_refused_text(refused)]), result_text(result, lake)]))
     code = _exit_code(result, refused)
     if feeds and code == 0:
         status = " ".join(["ticdc-lake status", *(f"--feed {feed.name}" for feed in feeds if len(feeds) == 1)])
