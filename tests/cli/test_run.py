@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.errors import PySparkException
 
 from ticdc_codec.errors import AttentionError, ConfigError
-from ticdc_local.cli import main, maintain
+from ticdc_lakehouse.tidb.session import NoSuchTableError
+from ticdc_local.cli import main, maintain, run
 from ticdc_local.cli.job_text import cause_line, progress_text, result_text
 from ticdc_local.runner.outcome import JobResult, JobState, Progress, TaskEvent, TaskResult, TaskState
 
@@ -209,6 +211,38 @@ def test_another_command_knows_its_lake_too(
     assert main(["maintain", "--lake", str(tmp_path)]) == 1
     advice = "let the user of this process read and write there"
     assert capsys.readouterr().err == f"ticdc-lake maintain: /etc/crm/client.jks: Permission denied; {advice}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ("AttentionError", 3),
+        ("ApplyError", 1),
+        ("PublishedMeanwhileError", 1),
+        ("ConfigError", 2),
+    ],
+)
+def test_a_notebook_that_fails_ends_with_the_code_of_its_error(
+    error: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "databricks.yml").write_text("bundle: {name: b}\n")
+    notebook = f"# Databricks notebook source\nfrom ticdc_codec import errors\nraise errors.{error}('feed crm: why')\n"
+    (tmp_path / "n.py").write_text(notebook)
+    monkeypatch.setattr(run, "quiet_session", lambda *_: None)
+    monkeypatch.setattr(run, "job_parameters", SimpleNamespace(lake_from=lambda *_: None))
+    assert main(["run", "n.py", "--project", str(tmp_path)]) == code
+    assert capsys.readouterr().err == "ticdc-lake run: feed crm: why\n"
+
+
+def test_an_error_of_a_table_is_no_wrong_argument(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_lake(*_: object, **__: object) -> None:
+        raise NoSuchTableError("TiDB: 1146: no table crm.t")
+
+    monkeypatch.setattr(maintain, "open_lake", open_lake)
+    assert main(["maintain", "--lake", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == "ticdc-lake maintain: TiDB: 1146: no table crm.t\n"
 
 
 def test_a_good_run_is_one_line() -> None:

@@ -16,7 +16,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn
 
-from ticdc_codec.errors import LakehouseError, suggestion
+from ticdc_codec.errors import ApplyError, AttentionError, LakehouseError, PublishedMeanwhileError, suggestion
 from ticdc_lakehouse import log
 from ticdc_local.cli import interrupt, notice
 from ticdc_local.cli.arguments import lake_root, one_of
@@ -48,6 +48,8 @@ LOCAL = {"confluent_kafka", "delta", "deltalake", "pandas", "py4j", "pyspark", "
 _BEFORE_COMMAND = ("-h", "--help", "--version")
 _READER_GONE = 128 + 13
 """The exit code of shells for SIGPIPE."""
+NEEDS_ATTENTION = 3
+"""The exit code where layers did their work and left more than a feed's section alarm tolerates."""
 EXAMPLES = """examples:
   ticdc-lake doctor                 is this machine ready?
   ticdc-lake feed new crm           a feed of your own; every step prints the next command
@@ -56,7 +58,7 @@ EXIT_CODES = f"""exit codes:
   0    done
   1    done, and something failed or differs; or the machine refused, such as a full disk
   2    not begun: an argument, a setting, a file, a broker or the machine is not as needed
-  3    run: the job ran, but a feed needs attention, as section alarm of its feed file says
+  {NEEDS_ATTENTION}    run: the job or notebook ran, but a feed needs attention, as section alarm of its feed file says
   {INTERRUPTED}  ended by SIGINT or SIGTERM; what was published before stays, run it again
   {_READER_GONE}  the reader of the output is gone (… | head)"""
 
@@ -203,13 +205,22 @@ def _run(given: list[str]) -> int:
         notice.configure(quiet=options.quiet)
         return int(_module(options.command).run(options))
     except LakehouseError as error:
-        problem = str(error)
+        problem, code = str(error), _exit_code(error)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in LOCAL:
             raise
         problem = f"{error.name} is not installed: pip install 'ticdc-lakehouse[local]' brings what a laptop needs"
+        code = 2
     print(f"ticdc-lake {given[0]}: {problem}", file=sys.stderr)
-    return 2
+    return code
+
+
+def _exit_code(error: LakehouseError) -> int:
+    """Returns the exit code of a command that an error ends. What is raised only by work that has begun is no mistake
+    of the command line."""
+    if isinstance(error, AttentionError):
+        return NEEDS_ATTENTION
+    return 1 if isinstance(error, (ApplyError, PublishedMeanwhileError)) else 2
 
 
 def _give_up_output() -> None:

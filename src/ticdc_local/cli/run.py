@@ -11,6 +11,7 @@ from pathlib import Path
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.config.feed import Feed, load_feeds
+from ticdc_local.cli import NEEDS_ATTENTION
 from ticdc_local.cli.arguments import (
     in_same_place,
     lake_root,
@@ -42,8 +43,6 @@ from ticdc_local.temporary import temporary_folder
 
 JOB = "ticdc_lake"
 LOOP = "ticdc_loop"
-NEEDS_ATTENTION = 3
-"""Exit code of a run whose layers did their work and that left more than a feed's section alarm tolerates."""
 EXAMPLES = """examples:
   ticdc-lake run                              every feed of databricks.yml, once
   ticdc-lake run --feed crm --feed erp        these feeds
