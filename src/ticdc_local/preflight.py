@@ -1,6 +1,7 @@
 """Checks what a run needs before Spark starts, within seconds.
 
-A lake that can be written, secrets, brokers, topics, and first messages of the protocol that the feed file names.
+A lake that can be written, secrets, brokers; and where this machine's client can read them, topics, and first messages
+of the protocol that the feed file names.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from ticdc_local.kafka import SILENT, check_brokers, client_options, unreachable
 FREE_BYTES = 256 * 1024**2
 """Nothing that writes starts with less free space on the lake's disk."""
 ONLY_JAVA = "kafka.security or kafka.topic_pattern has what only Java reads"
-"""Why `read_sample` gives nothing."""
+"""Why `read_sample` gives nothing, and `problems` does not look at a feed's topics."""
 _ANSWER_SECONDS, _REFUSAL_SECONDS = 10.0, 3.0
 """For the list of topics, which is long on its way in a slow network; and for brokers that refuse the client."""
 _CONNECT_SECONDS = 4.0
@@ -99,6 +100,11 @@ def problems(feeds: Sequence[Feed], lake: Path, secret: Secret) -> dict[str, str
         return {feed.name: problem for feed, problem in zip(feeds, results, strict=True) if problem is not None}
 
 
+def only_spark_reads(feeds: Sequence[Feed], secret: Secret) -> list[str]:
+    """Returns the names of feeds whose topics `problems` has not looked at, since only Spark can read them."""
+    return [feed.name for feed in feeds if _client(feed, _security(feed, secret)) is None]
+
+
 def _problem(feed: Feed, lake: Path, secret: Secret) -> str | None:
     try:
         options = _security(feed, secret)
@@ -137,7 +143,8 @@ def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None
 
 
 def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
-    """Raises ConfigError if a topic does not exist, or the first messages are of another protocol."""
+    """Raises ConfigError if a topic does not exist, or the first messages are of another protocol. Once bronze has a
+    table they are not looked at: silver knows the protocol, or compares it itself."""
     with _consumer(feed, client) as (consumer, metadata):
         partitions = _partitions(feed, metadata.topics)
         if not holds_table(lake / Layer.BRONZE / messages_table(feed.name)):

@@ -23,7 +23,7 @@ from ticdc_codec.protocols import PROTOCOLS
 from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_local import preflight
 from ticdc_local.broker import KafkaMessage, free_ports
-from ticdc_local.cli import main
+from ticdc_local.cli import main, run
 from ticdc_local.kafka import check_brokers
 from ticdc_local.preflight import check_lake, problems, read_sample
 from ticdc_local.runner.dbutils import Secrets
@@ -267,3 +267,26 @@ def test_a_run_without_a_feed_that_can_start_fails_before_spark_starts(
         "ticdc-lake run: one: not begun: brokers do not answer",
         "two: not begun: brokers do not answer",
     ]
+
+
+TRUST_STORE = {"security.protocol": "SSL", "ssl.truststore.location": "/etc/ca.jks"}
+
+
+def test_a_run_names_the_feeds_whose_topics_only_spark_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lake").mkdir()
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        up, down = f"127.0.0.1:{server.getsockname()[1]}", f"127.0.0.1:{free_ports(1)[0]}"
+        feeds = [
+            described(tmp_path, name, servers, "no_such_topic", TRUST_STORE)
+            for name, servers in {"one": up, "off": down, "two": up}.items()
+        ]
+        assert list(run._refused(feeds, tmp_path / "lake")) == ["off"]
+    said = f"one, two: brokers answer; topics are not looked at before Spark starts: {preflight.ONLY_JAVA}\n"
+    assert capsys.readouterr().err == said
+
+
+def test_topics_that_the_own_client_reads_are_looked_at(tmp_path: Path) -> None:
+    feeds = [described(tmp_path, "f", "127.0.0.1:1", "t"), described(tmp_path, "g", "127.0.0.1:1", "t", TRUST_STORE)]
+    assert preflight.only_spark_reads(feeds, Secrets().get) == ["g"]

@@ -8,7 +8,7 @@ from contextlib import nullcontext, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, listed
 from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.config.feed import Feed, load_feeds
 from ticdc_local.cli import NEEDS_ATTENTION
@@ -25,7 +25,7 @@ from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.notice import note
 from ticdc_local.cli.open_lake import quiet_session
 from ticdc_local.cli.project import existing_lake
-from ticdc_local.preflight import check_lake, problems
+from ticdc_local.preflight import ONLY_JAVA, check_lake, only_spark_reads, problems
 from ticdc_local.runner.bundle import load_bundle
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.graph import read_job
@@ -114,11 +114,16 @@ def _exit_code(result: JobResult, refused: Mapping[str, str]) -> int:
 
 
 def _refused(feeds: Sequence[Feed], lake: Path) -> dict[str, str]:
-    """Returns why a feed cannot be started, by its name. Raises ConfigError if the lake cannot be written."""
+    """Returns why a feed cannot be started, by its name, and notes which feeds could not be looked at. Raises
+    ConfigError if the lake cannot be written."""
     if not feeds:
         return {}
     check_lake(lake)
-    return problems(feeds, lake, Secrets().get)
+    secret = Secrets().get
+    refused = problems(feeds, lake, secret)
+    if unread := only_spark_reads([feed for feed in feeds if feed.name not in refused], secret):
+        note(f"{listed(unread)}: brokers answer; topics are not looked at before Spark starts: {ONLY_JAVA}")
+    return refused
 
 
 def _refused_text(refused: Mapping[str, str]) -> str:
