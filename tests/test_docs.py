@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from ticdc_codec.protocols import PROTOCOLS
+from ticdc_lakehouse import stream_checkpoint
+from ticdc_local.cli import EXIT_CODES
 
 PROJECT = Path(__file__).parents[1]
 SRC = PROJECT / "src"
@@ -149,6 +151,29 @@ def test_symptoms_of_the_runbook_are_texts_of_the_code() -> None:
         said = re.sub(r"^(table BLOCKED|waiting on|silver fails|the task fails with|table)\b:? *", "", symptom)
         pattern = re.compile(".*".join(re.escape(part.strip()) for part in said.split("…")))
         assert any(pattern.search(text) for text in texts), symptom
+
+
+def test_operators_read_every_exit_code_of_the_help() -> None:
+    runs = (PROJECT / "docs" / "operator.md").read_text(encoding="utf-8").partition("\n## Runs\n")[2]
+    assert re.findall(r"^- (\d+): ", runs, re.MULTILINE) == re.findall(r"^  (\d+) ", EXIT_CODES, re.MULTILINE)
+
+
+def test_operators_read_what_goes_with_a_checkpoint() -> None:
+    page = (PROJECT / "docs" / "operator.md").read_text(encoding="utf-8")
+    ours = re.findall(r"^\| ``\w+_<feed>`` \| (``[\w.]+``) ", stream_checkpoint.__doc__ or "", re.MULTILINE)
+    assert len(ours) == 6
+    assert re.findall(r"^\| (`[\w.]+`) \| (?:bronze|silver): ", page, re.MULTILINE) == [each[1:-1] for each in ours]
+
+
+@pytest.mark.parametrize(("column", "contract"), [(1, "floors of the lakehouse"), (2, "floors of the codec library")])
+def test_table_of_floors_is_that_of_the_contracts(column: int, contract: str) -> None:
+    contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    [layers] = [each["layers"] for each in contracts if each["name"] == contract]
+    floors = [re.findall(r"\.(\w+)", layer) for layer in layers if " : " not in layer]
+    page = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|.*", page.partition("\n## Floors\n")[2].partition("\n## ")[0], re.MULTILINE)
+    cells = [row.split("|")[1 + column] for row in rows[2:]]
+    assert [names for cell in cells if (names := re.findall(r"`(\w+)`", cell))] == floors
 
 
 def literals(module: Path) -> list[str]:
