@@ -176,6 +176,16 @@ def test_table_of_floors_is_that_of_the_contracts(column: int, contract: str) ->
     assert [names for cell in cells if (names := re.findall(r"`(\w+)`", cell))] == floors
 
 
+def test_readme_and_contributing_give_the_minutes_of_the_measured_runs() -> None:
+    runs = (PROJECT / "docs" / "benchmarks.md").read_text(encoding="utf-8").partition("\n## make test\n")[2]
+    rows = re.findall(r"^\| \d+ November.*? \| [^|]+ \| (.+?) \|", runs.partition("\n## ")[0], re.MULTILINE)
+    taken = [int(minutes) + int(seconds) / 60 for cell in rows for minutes, seconds in re.findall(r"(\d+):(\d+)", cell)]
+    slow, others = [each for each in taken if each > 20], [each for each in taken if each <= 20]
+    said = f"[{round(min(others))} to {round(max(others))} minutes on two cores](docs/benchmarks.md#make-test), "
+    for page in ("README.md", "CONTRIBUTING.md"):
+        assert f"{said}{round(max(slow))} on a machine half as fast" in (PROJECT / page).read_text(encoding="utf-8")
+
+
 def literals(module: Path) -> list[str]:
     """The texts of a module; "…" for what is put into one."""
     found = []
