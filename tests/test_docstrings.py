@@ -32,6 +32,12 @@ def test_texts_say_continues_and_late_rows() -> None:
     assert not wrong, "\n".join(["expected continues, late rows or DDLs in", *wrong])
 
 
+def test_texts_name_numbers_and_say_what_is_missing_in_plain_words() -> None:
+    texts = [(path, " ".join(text.split())) for path, text in constants()]
+    wrong = [f"{path}: {text}" for path, text in texts if re.search(r"\bso many\b|\bas good without\b", text)]
+    assert not wrong, "\n".join(["expected the number's name, or what is missing, in", *wrong])
+
+
 def constants() -> Iterator[tuple[str, str]]:
     """The texts of all modules, docstrings and messages alike."""
     for file in sorted(SRC.rglob("*.py")):

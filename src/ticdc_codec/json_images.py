@@ -87,7 +87,7 @@ class ImageTypes:
         return _ENCODE_LINES(images)
 
     def lines_of_columns(self, columns: Sequence[Sequence[Any]], count: int) -> bytes:
-        """Returns the images of so many rows, passed as columns of values, as lines of JSON."""
+        """Returns the images of ``count`` rows, passed as columns of values, as lines of JSON."""
         return _ENCODE_LINES([*map(self.make, *columns)] if columns else [{}] * count)
 
     def _dict_of(self, *values: Any) -> dict[str, Any]:

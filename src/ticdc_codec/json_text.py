@@ -221,7 +221,7 @@ def escaped(texts: pa.Array) -> pa.Array:
 
 
 _BLOCK = 1 << 16
-"""Bytes that are searched together: the arrays for so many stay in a processor's cache."""
+"""Bytes that are searched together: the arrays for this number stay in a processor's cache."""
 _NO_OFFSETS = np.zeros(0, np.int64)
 
 

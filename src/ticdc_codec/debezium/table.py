@@ -74,7 +74,7 @@ class DebeziumTableReader:
         return [_texts([*map(get, images)], value_format) for get, value_format in self._columns]
 
     def lines(self, columns: list[Texts], count: int) -> bytes:
-        """Returns images of so many rows as lines of JSON."""
+        """Returns the images of ``count`` rows as lines of JSON."""
         return self._images.lines_of_columns(columns, count)
 
     def keys(self, images: list[Image]) -> list[bytes | None]:

@@ -32,7 +32,7 @@ class MicroBatches:
     """The first batch of those whose end offsets Kafka was asked for at once, as this run began (``availableNow``);
     None if it is asked before each."""
     limit: int | None = None
-    """At most so many offsets a batch; None for any number."""
+    """Most offsets of a batch; None for any number."""
 
     def append(self, messages: DataFrame, number: int) -> None:
         """Appends one micro-batch to both tables, each at most once however often it is called."""

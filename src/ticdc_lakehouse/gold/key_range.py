@@ -22,8 +22,8 @@ FEWEST_FILES = 8
 _MOST_CHANGES = 200_000
 """More changes are rarely in one range, and they would have to be read once more to find it."""
 _ASKED_EVERY = 32
-"""MERGEs of a table between two looks at how many files it has, when this process has merged so many already. Before
-that it looks at the first MERGE, the second, third, fifth, ninth …: the first may have filled the table."""
+"""MERGEs of a table between two looks at how many files it has, when this process has merged this number already.
+Before that it looks at the first MERGE, the second, third, fifth, ninth …: the first may have filled the table."""
 _NOT_ASKED_OF_NEW = 5
 """MERGEs that count as done for a table that this process made: its first three do not look, the fourth does."""
 _MOST_TABLES = 10_000

@@ -199,7 +199,8 @@ def temporary_view(lake: Lake, rows: DataFrame) -> Iterator[str]:
 
 def _tag(lake: Lake, live: str, feed: str, table: Table) -> None:
     """Tags a live table in Unity Catalog with its feed and database, by which people find tables and policies choose
-    them. This makes no version of the table; where tags are not allowed, the table is as good without."""
+    them. This makes no version of the table; where tags are not allowed, the table has none, and nothing
+    else depends on them."""
     try:
         lake.spark.sql(tags_sql(live, feed, table))
     except PySparkException as error:

@@ -54,7 +54,7 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import literal
 
 COMPLETE_EVERY = 50
-"""Windows after which the states of all tables are written again: so many windows are read at most."""
+"""Windows after which the states of all tables are written again: the newest states are in at most the last 50."""
 
 _NOTHING = "this one publishes nothing: run it again"
 _Key = tuple[TableName, int | None]

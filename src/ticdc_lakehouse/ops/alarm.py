@@ -41,9 +41,10 @@ def problems(lake: Reader, feed: str, thresholds: Thresholds, retired: Collectio
     landed = 0 if current.tso else landed_messages(lake, feed)
     has_errors = events_table.exists(lake, feed) and quarantine.has_errors(lake, feed)
     reasons = quarantine.reasons(lake, feed) if has_errors and thresholds.quarantine > 0 else {}
-    is_said = any(_in_quarantine(reasons, thresholds.quarantine))
+    is_quarantine_reported = any(_in_quarantine(reasons, thresholds.quarantine))
     has_watermark = current.tso > 0 and current.mode is Mode.WATERMARKS
-    stopping = _stopping(lake, feed, retired) if has_errors and has_watermark and not is_said else ()
+    is_unreported = has_errors and not is_quarantine_reported
+    stopping = _stopping(lake, feed, retired) if has_watermark and is_unreported else ()
     return [*stopping, *problems_of(current, landed, reasons, thresholds, datetime.now(UTC))]
 
 

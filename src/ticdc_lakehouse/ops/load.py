@@ -272,7 +272,7 @@ class ExportLoader:
         return int(counted["rows"])
 
     def _cause_of_doubles(self, table: Table, rows: DataFrame, count: int) -> str:
-        """Returns why some of the rows, so many in all, have the same key."""
+        """Returns why some of the ``count`` rows have the same key."""
         times = timestamps_in_key(table)
         if not times or rows.select(KEY, *map(quoted, times)).distinct().count() < count:
             return "is there more than one export? Keep the others in folders of their own; if not, export it again"

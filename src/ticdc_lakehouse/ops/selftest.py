@@ -338,7 +338,11 @@ _CHECKS: dict[str, tuple[Callable[[Environment], str], str]] = {
         _kept_grants,
         "Views lose their privileges with each window: grant on the schema alone, not on single views.",
     ),
-    "tags": (_tags, "Live tables are not tagged with feed and database, and are as good without: APPLY TAG on live."),
+    "tags": (
+        _tags,
+        "Live tables get no tags with their feed and database. Nothing else depends on them; to have them, grant APPLY "
+        "TAG on live.",
+    ),
     "live table": (
         _live_table,
         "Gold or maintenance cannot make a live table, alter it, or put it back: if CREATE TABLE failed, the service "

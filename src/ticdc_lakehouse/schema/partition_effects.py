@@ -58,7 +58,8 @@ def add_partitions(table: Table, action: AddPartitions) -> Table:
 
 
 def resize_hash(table: Table, by: int) -> Table:
-    """Returns the table with so many HASH partitions more, or fewer. One whose partitions are not known stays so."""
+    """Returns the table with ``by`` HASH partitions more (below 0: fewer). One whose partitions are not known
+    stays so."""
     partitioning = table.partitioning
     if partitioning is None or partitioning.method != "hash" or not partitioning.partitions:
         return table

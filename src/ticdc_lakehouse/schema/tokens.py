@@ -311,7 +311,7 @@ class Tokens:
             self.at += 1
 
     def unreadable(self, wanted: str, words: int = 1) -> UnreadableError:
-        """Returns the error that says what was expected at this place, and so many words that stand there."""
+        """Returns the error that says what was expected at this place, and the ``words`` words that stand there."""
         at = min(self.at, len(self._tokens) - 1)
         if at < 0:
             return UnreadableError(wanted, "nothing", 1)

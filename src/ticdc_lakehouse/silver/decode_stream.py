@@ -37,7 +37,8 @@ _COUNTS = "decoded"
 """Name of the counts that the query observes in each micro-batch."""
 _POSITION = ["topic", "partition", "offset", "timestamp", "batch"]
 _NEWEST_VERSIONS = 100
-"""Among so many versions of the events table is one of silver's stream: the others are of maintenance and replays."""
+"""Newest versions of the events table among which one is of silver's stream: the others are of
+maintenance and replays."""
 _TOO_OLD = "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION"
 """Databricks' error condition of a version whose files VACUUM may have deleted, whether it has or not."""
 _SLICE_BYTES = 8 * 1024 * 1024
@@ -292,7 +293,7 @@ def _with_empty(events: pa.RecordBatch, messages: int) -> pa.RecordBatch:
 
 
 def too_large_text(size: int, limit: int) -> str:
-    """Returns why a message of so many bytes is not decoded."""
+    """Returns why a message of ``size`` bytes is not decoded."""
     return f"expected at most {limit} bytes (max_message_bytes), found {size}"
 
 

@@ -11,7 +11,7 @@ DOUBLEs above 1e18: they read back to the number, but another text with as many 
 from __future__ import annotations
 
 _DIGITS = {"FLOAT": 9, "DOUBLE": 17}
-"""With so many digits a text of each Spark type reads back to its number."""
+"""Digits with which a text of each Spark type reads back to its number."""
 _EXPONENT = "_ticdc_exponent"
 """The lambda's variable. Its body contains the value too, which may be a column, and no column of TiDB has this
 name."""
@@ -26,8 +26,8 @@ def shortest_sql(value: str, spark_type: str) -> str:
 
 
 def _rounded_sql(digits: str) -> str:
-    """Returns ``x`` with so many digits after the first. Java rounds half up; Go and numpy, which write what messages
-    have, round it to even."""
+    """Returns ``x`` with ``digits`` digits after the first. Java rounds half up; Go and numpy, which write what
+    messages have, round it to even."""
     half = f"format_string(concat('%.', {digits} + 1, 'e'), x)"
     is_half = f"{half} RLIKE '[02468][.]?5e' AND try_cast({half} AS DOUBLE) = CAST(x AS DOUBLE)"
     down = f"regexp_replace({half}, '[.]?5e', 'e')"

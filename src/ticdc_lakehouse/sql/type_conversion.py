@@ -223,14 +223,14 @@ def _to_datetime(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _rounded(text: str, digits: int) -> str:
-    """Returns the text of a DATETIME, rounded to at most so many digits; NULL for a text that is none.
+    """Returns the text of a DATETIME, rounded to ``digits`` digits after the point; NULL for a text that is none.
     (timestampdiff would depend on the session's time zone.)"""
     moved = f"timestampadd(MICROSECOND, {10 ** (6 - digits) // 2}, try_cast({text} AS TIMESTAMP_NTZ))"
     return f"left(CAST({moved} AS STRING), {_length(digits)})"
 
 
 def _length(digits: int) -> int:
-    """Returns the length of a DATETIME's text with so many digits."""
+    """Returns the length of a DATETIME's text with ``digits`` digits after the point."""
     return 19 + bool(digits) + digits
 
 
@@ -247,7 +247,7 @@ def _time_to_time(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _rounded_time(text: str, digits: int) -> str:
-    """Returns the SQL of a TIME rounded to so many digits: half up, also below zero (``Duration.RoundFrac``), where
+    """Returns the SQL of a TIME rounded to ``digits`` digits: half up, also below zero (``Duration.RoundFrac``), where
     MySQL rounds half away from zero. The lambdas' variables have reserved names, as in `_text_to_set`."""
     hours, minutes, seconds = (f"split(trim(LEADING '-' FROM {text}), ':')[{part}]" for part in range(3))
     whole = f"CAST({hours} AS BIGINT) * 3600 + CAST({minutes} AS BIGINT) * 60"

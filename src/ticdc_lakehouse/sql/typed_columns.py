@@ -26,7 +26,8 @@ million characters, since binary is in hex. And Spark puts malformed texts into 
 would be NULL in every row of a table that has such a column, unless the column for them has another name: one with the
 reserved prefix ``_ticdc_``."""
 _PLAIN_SCALE = 6
-"""A BigDecimal of so many digits after the point is never written with an exponent (Java's ``BigDecimal.toString``)."""
+"""Most digits after the point with which a BigDecimal is never written with an exponent (Java's
+``BigDecimal.toString``)."""
 _EXACT_TEXT = "exact text: the protocol does not tell "
 
 _INTEGER_TYPES = {  # name: (signed, unsigned)
@@ -228,7 +229,7 @@ def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: 
 
 
 def with_digits_sql(text: str, digits: int) -> str:
-    """Returns the text of a TIME or DECIMAL with so many digits after the point; NULL if it needs more."""
+    """Returns the text of a TIME or DECIMAL with this number of digits after the point; NULL if it needs more."""
     whole, fraction = f"split_part({text}, '.', 1)", f"trim(TRAILING '0' FROM split_part({text}, '.', 2))"
     filled = f"concat({whole}, '.', rpad({fraction}, {digits}, '0'))" if digits else whole
     return f"CASE WHEN length({fraction}) <= {digits} THEN {filled} END"
@@ -291,7 +292,7 @@ def _in_utc(timestamp: str) -> str:
 
 
 def datetime_text_sql(datetime: str, digits: int | None) -> str:
-    """Returns MySQL's text of a TIMESTAMP_NTZ, with so many digits after the point; None: as far as they are not 0.
+    """Returns MySQL's text of a TIMESTAMP_NTZ with ``digits`` digits after the point; None: as far as they are not 0.
 
     ``date_format`` would take it for a time of the session's zone, where an hour may be missing, and write the digits
     as the session's time parser does.

@@ -47,7 +47,7 @@ class Printing:
     rows: int | None = 20
     """The most rows to print; None for all."""
     width: int | None = None
-    """A table's longer values are cut to so many characters; None for none."""
+    """Most characters of a value in a table: longer ones are cut; None for no limit."""
     pages: bool = False
     """True if a table that is larger than the terminal is shown by the pager."""
 
@@ -127,7 +127,7 @@ def table_lines(columns: Sequence[str], rows: Sequence[Texts], width: int | None
 
 
 def _right(text: str, width: int) -> str:
-    """Moves a text to the right in so many columns of a terminal, of which some characters take two."""
+    """Moves a text to the right in ``width`` columns of a terminal, of which some characters take two."""
     return " " * (width - cell_len(text)) + text
 
 

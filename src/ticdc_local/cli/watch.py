@@ -19,7 +19,7 @@ _COLUMNS = ("landed", "a second", "waiting", "quarantined", "unapplied", "age of
 
 
 def watch(read_statuses: Callable[[], tuple[Sequence[FeedStatus], Check]], every: float) -> None:
-    """Shows what ``read_statuses`` returns, every so many seconds, until a signal ends the process: the feeds'
+    """Shows what ``read_statuses`` returns, every ``every`` seconds, until a signal ends the process: the feeds'
     statuses, and what checks them."""
     landed: dict[str, tuple[float, int]] = {}
     with Live(auto_refresh=False) as live:

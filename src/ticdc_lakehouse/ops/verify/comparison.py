@@ -185,7 +185,7 @@ def _sample_part(rows: int, ranges: int) -> float:
 
 
 def quantiles(sample: Sequence[Bound], ranges: int) -> list[Bound]:
-    """Returns the bounds of so many ranges, or of fewer, out of an ordered sample.
+    """Returns the bounds of ``ranges`` ranges, or of fewer, out of an ordered sample.
 
     >>> quantiles([("1",), ("2",), ("2",), ("3",)], 4)
     [('2',), ('3',)]
@@ -243,7 +243,7 @@ def _sum(checksums: Mapping[str, Checksum], prefixes: Sequence[str]) -> Checksum
 
 
 def bucket_groups(prefixes: Sequence[str], rows: Mapping[str, int], most: int) -> list[list[str]]:
-    """Returns buckets in groups of at most so many rows, since each group is a scan of TiDB's table.
+    """Returns buckets in groups of at most ``most`` rows, since each group is a scan of TiDB's table.
 
     >>> bucket_groups(["a", "b", "c"], {"a": 3, "b": 4, "c": 5}, 8)
     [['a', 'b'], ['c']]
@@ -258,7 +258,7 @@ def bucket_groups(prefixes: Sequence[str], rows: Mapping[str, int], most: int) -
 
 
 def bucket_digits(rows: int, chunk_rows: int) -> int:
-    """Returns how many first digits of the hash split so many rows into buckets of ``chunk_rows`` at most: 4 or
+    """Returns how many first digits of the hash split ``rows`` rows into buckets of ``chunk_rows`` at most: 4 or
     fewer."""
     enough = (digits for digits in range(1, _MOST_DIGITS) if rows <= chunk_rows * 16**digits)
     return next(enough, _MOST_DIGITS)
