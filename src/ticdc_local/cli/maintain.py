@@ -15,7 +15,7 @@ from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import retention
 from ticdc_local.cli.arguments import feed_argument, in_same_place, lake_root, place_arguments
 from ticdc_local.cli.job_text import spark_text
-from ticdc_local.cli.notice import progress
+from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import feed_files, feed_named, no_feeds
 from ticdc_local.runner.display import without_controls
@@ -33,17 +33,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Maintains each feed and says what was done. Returns 1 if one of them was refused or failed, has no file, or its
-    retention was put off: the others are maintained. Raises ConfigError where there is no feed."""
+    """Maintains each feed and says what was done. Returns 1 if one of them was refused or failed, or its retention was
+    put off: the others are maintained. Raises ConfigError where there is no feed."""
     if options.feed is not None:
         feed_named(options, options.feed)
     lake = open_lake(options, frees_space=True)
     files = feed_files(options)
     feeds = [options.feed] if options.feed else _published(options, lake, files)
-    without_file = [each for each in feeds if each not in files]
-    for feed in without_file:
-        print(f"{feed}: no file in resources/feeds, so its tables stay as they are", file=sys.stderr)
-    objects, failed = [], bool(without_file)
+    for feed in (each for each in feeds if each not in files):  # `status` says that such a feed needs attention
+        note(f"{feed}: no file in resources/feeds, so its tables stay as they are")
+    objects, failed = [], False
     for feed in (each for each in feeds if each in files):
         try:
             done = _maintained(options, feed, lake)
