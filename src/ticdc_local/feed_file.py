@@ -21,12 +21,24 @@ def kept_if_readable(path: Path) -> Iterator[None]:
 
     Raises ConfigError if it is invalid.
     """
-    before = path.read_bytes() if path.is_file() else None
-    yield
-    try:
+    with restored_on_error(path):
+        yield
         load_feed(path)
-    except ConfigError:
-        path.unlink() if before is None else path.write_bytes(before)
+
+
+@contextmanager
+def restored_on_error(*paths: Path) -> Iterator[None]:
+    """Restores files that are written within, or removes them if they are new, where that ends with ConfigError or
+    OSError."""
+    before = {path: path.read_bytes() if path.is_file() else None for path in paths}
+    try:
+        yield
+    except (ConfigError, OSError):
+        for path, content in before.items():
+            if content is not None:
+                path.write_bytes(content)
+            elif path.is_file():
+                path.unlink()
         raise
 
 

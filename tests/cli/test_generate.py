@@ -105,6 +105,54 @@ def test_an_existing_feed_file_is_not_overwritten(tmp_path: Path, capsys: pytest
     assert load_feed(feed_file).protocol == "craft"
 
 
+def test_an_existing_schema_file_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = tmp_path / "shop.sql"
+    schema.write_text("-- by hand")
+    given = ("--protocol", "craft", "--file", tmp_path / "f", "--schema-file", schema)
+    assert generate(*given) == 2
+    assert f"--schema-file: {schema}: exists already; --force overwrites it" in capsys.readouterr().err
+    assert schema.read_text() == "-- by hand"
+    assert generate(*given, "--force") == 0
+    assert "CREATE TABLE" in schema.read_text()
+
+
+@pytest.mark.parametrize(
+    ("feed_file", "more"),
+    [("shop.yml", ()), ("made.yml", ("--topic", "no/topic")), ("made.yml", ("--file", ".")), ("folder.yml", ())],
+)
+def test_no_schema_file_is_written_where_generate_refuses(
+    feed_file: str, more: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is one changed that --force would overwrite."""
+    monkeypatch.chdir(tmp_path)
+    Path("shop.yml").write_text("# by hand")
+    Path("folder.yml").mkdir()
+    Path("old.sql").write_text("-- by hand")
+    given = ("--protocol", "craft", "--file", "f", "--feed-file", feed_file, *more)
+    assert generate(*given, "--schema-file", "new.sql") == 2
+    if feed_file != "shop.yml":
+        assert generate(*given, "--schema-file", "old.sql", "--force") == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.yml", "old.sql", "shop.yml"]
+    assert (Path("old.sql").read_text(), Path("shop.yml").read_text()) == ("-- by hand", "# by hand")
+
+
+def test_a_run_is_the_next_command_only_where_it_finds_the_feed_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    feeds = tmp_path / "resources" / "feeds"
+    (tmp_path / "databricks.yml").touch()
+
+    def following(feed_file: object) -> str | None:
+        stream = ("--workload", "shop", "--protocol", "craft", "--bootstrap-servers", "h:1")
+        return next_command(parsed(["generate", *stream, "--feed-file", str(feed_file)]), "shop")
+
+    assert following(feeds / "made.yml") == following("resources/feeds/made.yml") == "ticdc-lake run --feed made"
+    assert following("made.yml") is None
+    (tmp_path / "databricks.yml").unlink()
+    assert following("resources/feeds/made.yml") is None
+
+
 def test_a_feed_file_that_cannot_be_read_does_not_take_the_place_of_one_that_can(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -256,7 +304,7 @@ LARGE = {
 def sysbench(protocol: str, file: str, *arguments: object, **options: object) -> int:
     given = {name.replace("_", "-"): value for name, value in options.items()} | LARGE[protocol]
     pairs = [part for name, value in given.items() for part in ("--option", f"{name}={value}")]
-    before = ("--schema-file", "sysbench.sql", "--workload", "sysbench")
+    before = ("--schema-file", "sysbench.sql", "--force", "--workload", "sysbench")
     return generate("--protocol", protocol, "--file", file, *before, *arguments, *pairs)
 
 

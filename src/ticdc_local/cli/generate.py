@@ -78,7 +78,7 @@ def _add_file_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the feed that reads the stream, as the file NAME.yml of a feed NAME",
     )
-    parser.add_argument("--force", action="store_true", help="overwrite an existing --feed-file")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing --schema-file and --feed-file")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -91,20 +91,20 @@ def run(options: argparse.Namespace) -> int:
     _refuse_to_overwrite(options)
     if options.bootstrap_servers is not None:
         _check_brokers(options.bootstrap_servers)
-    _describe(options, feed, given, topic)
+    output = _prepared(options, feed, given, topic)
     written = Written()
     stream = written.counted(paced(stored(intervals(feed, options.rows), feed.options), options.rate))
-    if options.file is None:
+    if output is None:
         with progress(f"writing {options.rows:,} row changes"):
             _to_kafka(options.bootstrap_servers, topic, options.partitions, stream)
     else:
-        with _opened(options.file) as file:
+        with output as file:
             file.writelines(lines(stream, topic))
     note(f"{written.text()} to {options.file or f'topic {topic}'}")
     for path in filter(None, (options.schema_file, options.feed_file)):
         note(f"wrote {path}")
-    if options.file is None:
-        note(f"Next: {next_command(options, topic)}")
+    if options.file is None and (command := next_command(options, topic)):
+        note(f"Next: {command}")
     return 0
 
 
@@ -125,10 +125,13 @@ def _changefeed(options: argparse.Namespace, protocol: str, given: Mapping[str, 
     return feed
 
 
-def next_command(options: argparse.Namespace, topic: str) -> str:
-    """Returns the command that makes tables of the stream: a run, once there is a feed file."""
+def next_command(options: argparse.Namespace, topic: str) -> str | None:
+    """Returns the command that makes tables of the stream: a run, once there is a feed file; None if the run would not
+    find that file."""
     if options.feed_file is not None:
-        return f"ticdc-lake run --feed {options.feed_file.stem}"
+        folder = options.feed_file.parent.resolve()
+        found = Path("databricks.yml").is_file() and folder == Path("resources", "feeds").resolve()
+        return f"ticdc-lake run --feed {options.feed_file.stem}" if found else None
     feed = re.sub("[^a-z0-9_]", "_", topic.lower())
     words = ["--protocol", options.protocol, "--topic", topic, "--bootstrap-servers", options.bootstrap_servers]
     for pair in options.option:
@@ -138,13 +141,14 @@ def next_command(options: argparse.Namespace, topic: str) -> str:
 
 
 def _refuse_to_overwrite(options: argparse.Namespace) -> None:
-    """Raises ConfigError for a feed file that exists, since it may have been edited, and for one that no command would
-    find."""
-    path = options.feed_file
-    if path is not None and path.suffix != ".yml":
-        raise ConfigError(f"--feed-file: {path}: expected the ending .yml")
-    if path is not None and path.is_file() and not options.force:
-        raise ConfigError(f"--feed-file: {path}: exists already; --force overwrites it")
+    """Raises ConfigError for a schema file or feed file that exists, since it may have been edited, and for a feed file
+    that no command would find."""
+    feed_file = options.feed_file
+    if feed_file is not None and feed_file.suffix != ".yml":
+        raise ConfigError(f"--feed-file: {feed_file}: expected the ending .yml")
+    for option, path in (("--schema-file", options.schema_file), ("--feed-file", feed_file)):
+        if path is not None and path.is_file() and not options.force:
+            raise ConfigError(f"{option}: {path}: exists already; --force overwrites it")
 
 
 def _check_brokers(text: str) -> None:
@@ -163,6 +167,20 @@ def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
     """Returns the options of the changefeed: those given, and watermarks where an option turns them on."""
     own = {"enable-tidb-extension": "true"} if "enable-tidb-extension" in option_names(protocol) else {}
     return {**own, **given}
+
+
+def _prepared(
+    options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str
+) -> AbstractContextManager[TextIO] | None:
+    """Writes the files that describe the stream. Returns the stream's own file, opened; None if it goes into Kafka.
+
+    If one of them cannot be written, or the feed file is invalid, the files that describe the stream are as before.
+    """
+    from ticdc_local.feed_file import restored_on_error
+
+    with restored_on_error(*filter(None, (options.schema_file, options.feed_file))):
+        _describe(options, feed, given, topic)
+        return None if options.file is None else _opened(options.file)
 
 
 def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str) -> None:
