@@ -43,6 +43,12 @@ def test_a_pattern_that_only_java_reads_may_have_any_retired_topic(tmp_path: Pat
     assert load_feed(written(tmp_path, RIGHT.replace("topics: [one, two]", pattern))).retired == ("shop_b",)
 
 
+def test_empty_lists_are_as_without_the_key(tmp_path: Path) -> None:
+    text = RIGHT.replace("[one, two]", "[one, two]\n  retired: []")
+    feed = load_feed(written(tmp_path, f"{text}tables: {{exclude: []}}\n"))
+    assert (feed.retired, feed.tables.exclude) == ((), ())
+
+
 def test_bootstrap_servers_parameter_replaces_those_of_the_file(tmp_path: Path) -> None:
     feed = load_feed(written(tmp_path, RIGHT), bootstrap_servers="localhost:1234, localhost:1235")
     assert feed.bootstrap_servers == ("localhost:1234", "localhost:1235")

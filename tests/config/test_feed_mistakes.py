@@ -89,6 +89,16 @@ MISTAKES = {
         "~",
         "kafka.topics: expected either topics or topic_pattern, found neither",
     ),
+    "empty list of topics": (
+        "[one, two]",
+        "[]",
+        "kafka.topics: expected a list of texts, found an empty one; remove the key, or give it a text",
+    ),
+    "retired without a value": (
+        "topics: [one, two]",
+        "topics: [one]\n  retired: # [two/3]",
+        "kafka.retired: expected a list of texts, found nothing; remove the key, or give it a text",
+    ),
     "retired partition without a number": (
         "topics: [one, two]",
         "topics: [one]\n  retired: [one, two/x]",
@@ -144,6 +154,21 @@ MISTAKES = {
         "topics: [one, two]",
         "topics: [one]\n  security: {security.protocol: [a]}",
         "kafka.security.security.protocol: expected text or a reference",
+    ),
+    "tables to include without a value": (
+        "kafka:",
+        "tables:\n  include:\n#  - shop.*\nkafka:",
+        "tables.include: expected a list of texts, found nothing; remove the key, or give it a text",
+    ),
+    "tables to exclude without a value": (
+        "kafka:",
+        "tables: {exclude: ~}\nkafka:",
+        "tables.exclude: expected a list of texts, found nothing; remove the key, or give it a text",
+    ),
+    "no table to include": (
+        "kafka:",
+        "tables: {include: []}\nkafka:",
+        "tables.include: expected a list of texts, found an empty one; remove the key, or give it a text",
     ),
     "table pattern": (
         "kafka:",

@@ -99,6 +99,8 @@ def test_feeds_of_the_bundle_are_valid_and_name_the_schema(path: Path) -> None:
     [
         RIGHT,
         RIGHT + GOLD,
+        RIGHT + "tables: {exclude: []}",
+        RIGHT + "  retired: []",
         RIGHT + "gold: {name: '{feed}_{table}'}",
         RIGHT.replace("canal-json", "canal_json").replace("true}", "'true', max-batch-size: '5'}"),
         RIGHT.replace("[a.example:9092, b.example:9092]", "'a:1, b:2'"),

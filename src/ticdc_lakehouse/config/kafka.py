@@ -87,8 +87,10 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     topics: Annotated[
         tuple[_Topic, ...],
         Meta(
+            min_length=1,
             description="The changefeed's topics; either these or `topic_pattern`. One that bronze has read must stay, "
-            "and is named in `retired` as well if TiCDC sends nothing to it any more."
+            "and is named in `retired` as well if TiCDC sends nothing to it any more.",
+            extra={"null": "as not given: `Kafka.check` says what is expected"},
         ),
     ] = ()
     topic_pattern: Annotated[

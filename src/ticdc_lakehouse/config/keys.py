@@ -66,12 +66,32 @@ def default_of(field: FieldInfo) -> Any:
 
 
 def _field(field: FieldInfo, value: object, key: Key) -> Any:
-    if value is UNSET or (value is None and not allows_null(field.type)):
+    if value is UNSET or (value is None and _null_is_absent(field)):
         if field.required:
             key.note("required key is missing")
         return default_of(field)
+    if value == [] and _is_list(field) and _metadata(field).type.min_length:
+        key.note("expected a list of texts, found an empty one; remove the key, or give it a text")
+        return default_of(field)
     converted = _convert(field.type, value, key)
     return default_of(field) if converted is UNSET else converted
+
+
+def _null_is_absent(field: FieldInfo) -> bool:
+    """True if a key without a value is as one that is not given. A list without one is not, unless its metadata says
+    so: where all its lines are comments, its default, which may be all tables, is not meant."""
+    if not _is_list(field):
+        return not allows_null(field.type)
+    return "null" in (_metadata(field).extra or {})
+
+
+def _metadata(field: FieldInfo) -> Any:
+    """Returns what the annotation of a list says of it."""
+    return msgspec.inspect.type_info(field.type)
+
+
+def _is_list(field: FieldInfo) -> bool:
+    return get_origin(bare(field.type)) is tuple
 
 
 def _convert(kind: Any, value: object, key: Key) -> Any:
@@ -98,8 +118,9 @@ def _dict(kinds: tuple[Any, ...], given: Mapping[str, object], key: Key) -> dict
 
 
 def _tuple(kind: Any, value: object, key: Key) -> Any:
-    if not isinstance(value, list) or not value:
-        key.note(f"expected a list of texts, found {value!r}")
+    if not isinstance(value, list):
+        found = "nothing; remove the key, or give it a text" if value is None else repr(value)
+        key.note(f"expected a list of texts, found {found}")
         return UNSET
     items = tuple(_convert(kind, item, key) for item in value)
     return UNSET if UNSET in items else items

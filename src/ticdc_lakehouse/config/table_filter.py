@@ -41,8 +41,8 @@ class TableFilter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     the changefeed's own filter leaves out, too: of a table that a RENAME moves there TiCDC sends the RENAME and no row
     after it, and the lake would show it unchanged for ever."""
 
-    include: Annotated[tuple[TablePattern, ...], Meta(description="The tables of these patterns.")] = field(
-        default_factory=lambda: (TablePattern("*.*"),)
+    include: Annotated[tuple[TablePattern, ...], Meta(min_length=1, description="The tables of these patterns.")] = (
+        field(default_factory=lambda: (TablePattern("*.*"),))
     )
     exclude: Annotated[
         tuple[TablePattern, ...], Meta(description="All but the tables of these patterns; wins over `include`.")
