@@ -12,7 +12,7 @@ from feed_file import RIGHT, written
 from jsonschema import Draft202012Validator
 from test_feed import GOLD
 from test_feed_mistakes import MISTAKES
-from test_security import RIGHT_ONES
+from test_security import RIGHT_ONES, RIGHT_TOGETHER, with_protocol
 from test_sink_uri import DOCUMENTED
 
 from ticdc_codec.options import options_of
@@ -108,8 +108,9 @@ def test_feeds_of_the_bundle_are_valid_and_name_the_schema(path: Path) -> None:
         RIGHT.replace("{enable-tidb-extension: true}", DOCUMENTED),
         RIGHT.replace("canal-json", "craft").replace("enable-tidb-extension: true", "craft-float: null"),
         RIGHT + "gold: {on_irregular: null, tables: {'größe.a b': {}, 'a.b.c': {on_irregular: null}}}",
-        *(f"{RIGHT}  security: {{{option}}}\n" for option in RIGHT_ONES),
-        *(f"{RIGHT}  security: {{{option}: {{secret: kafka/it}}}}\n" for option in CLIENT_OPTIONS),
+        *(f"{RIGHT}  security: {{{with_protocol(option)}}}\n" for option in RIGHT_ONES),
+        *(f"{RIGHT}  security: {{{with_protocol(option)}: {{secret: kafka/it}}}}\n" for option in CLIENT_OPTIONS),
+        *(f"{RIGHT}  security: {{{options}}}\n" for options in RIGHT_TOGETHER),
     ],
 )
 def test_valid_file_is_valid_for_the_schema(tmp_path: Path, text: str) -> None:

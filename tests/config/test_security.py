@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from feed_file import RIGHT, mistakes, written
 
 from ticdc_codec.errors import ConfigError
@@ -38,8 +39,55 @@ RIGHT_ONES = {
 }
 
 
+# options in YAML, the one of them that is a mistake, and what the mistake says.
+WRONG_TOGETHER = {
+    "sasl.jaas.config: {secret: kafka/jaas}, sasl.mechanism: PLAIN": (
+        "sasl.jaas.config: expected beside security.protocol: SASL_PLAINTEXT or SASL_SSL, found no security.protocol, "
+        "which means PLAINTEXT; set it, or remove the options sasl.*"
+    ),
+    "security.protocol: ssl, sasl.mechanism: PLAIN": (
+        "sasl.mechanism: expected beside security.protocol: SASL_PLAINTEXT or SASL_SSL, found ssl; set it, or remove "
+        "the options sasl.*"
+    ),
+    "security.protocol: SASL_PLAINTEXT, ssl.truststore.location: /a": (
+        "ssl.truststore.location: expected beside security.protocol: SSL or SASL_SSL, found SASL_PLAINTEXT; set it, or "
+        "remove the options ssl.*"
+    ),
+    "security.protocol: SASL_SSL, sasl.mechanism: plain": (
+        "sasl.mechanism: expected one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI, OAUTHBEARER, AWS_MSK_IAM, or an "
+        "option that names the class of another mechanism, such as sasl.client.callback.handler.class; found 'plain'"
+    ),
+}
+RIGHT_TOGETHER = [
+    "security.protocol: SASL_SSL, sasl.jaas.config: {secret: kafka/jaas}",
+    "security.protocol: sasl_plaintext, sasl.mechanism: AWS_MSK_IAM",
+    "security.protocol: SSL, ssl.truststore.location: /a",
+    "security.protocol: SASL_SSL, sasl.mechanism: OURS, sasl.client.callback.handler.class: com.example.Ours",
+    "security.protocol: {secret: a/b}, sasl.mechanism: {secret: a/c}, ssl.protocol: TLS",
+    "security.protocol: PLAINTEXT",
+    "databricks.serviceCredential: msk, sasl.mechanism: OAUTHBEARER",
+]
+
+
 def with_security(folder: Path, option: str) -> Path:
     return written(folder, f"{RIGHT}  security: {{{option}}}\n")
+
+
+def with_protocol(option: str) -> str:
+    """The option beside the protocol that it needs."""
+    return f"security.protocol: SASL_SSL, {option}" if option.startswith(("sasl.", "ssl.")) else option
+
+
+@pytest.mark.parametrize("options", WRONG_TOGETHER)
+def test_options_that_have_no_effect_together_are_named(tmp_path: Path, options: str) -> None:
+    path = with_security(tmp_path, options)
+    assert mistakes(path) == [f"{path}: kafka.security.{WRONG_TOGETHER[options]}"]
+
+
+@pytest.mark.parametrize("options", RIGHT_TOGETHER)
+def test_options_that_have_an_effect_together_are_right(tmp_path: Path, options: str) -> None:
+    feed = load_feed(with_security(tmp_path, options))
+    assert feed.security.keys() == yaml.safe_load(f"{{{options}}}").keys()
 
 
 @pytest.mark.parametrize("option", WRONG)
@@ -50,16 +98,18 @@ def test_a_wrong_option_is_named(tmp_path: Path, option: str) -> None:
 
 @pytest.mark.parametrize("option", RIGHT_ONES)
 def test_an_option_reaches_the_client(tmp_path: Path, option: str) -> None:
-    feed = load_feed(with_security(tmp_path, option))
+    feed = load_feed(with_security(tmp_path, with_protocol(option)))
+    protocol = {} if option.startswith("security.") else {"kafka.security.protocol": "SASL_SSL"}
     assert kafka_source_options(feed.security, lambda scope, key: scope + key, on_databricks=False) == {
-        f"kafka.{option.partition(':')[0]}": RIGHT_ONES[option]
+        **protocol,
+        f"kafka.{option.partition(':')[0]}": RIGHT_ONES[option],
     }
 
 
 @pytest.mark.parametrize("option", CLIENT_OPTIONS)
 def test_every_option_of_the_client_may_be_given(tmp_path: Path, option: str) -> None:
-    feed = load_feed(with_security(tmp_path, f"{option}: {{secret: kafka/it}}"))
-    assert set(feed.security) == {option}
+    feed = load_feed(with_security(tmp_path, with_protocol(f"{option}: {{secret: kafka/it}}")))
+    assert set(feed.security) - ({"security.protocol"} - {option}) == {option}
 
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="a;org.apache.kafka.b";'
@@ -92,7 +142,7 @@ CLASSES = {
 
 @pytest.mark.parametrize(("name", "value"), CLASSES)
 def test_classes_have_the_names_of_the_runtime(tmp_path: Path, name: str, value: str) -> None:
-    feed = load_feed(with_security(tmp_path, f"{name}: {{secret: kafka/it}}"))
+    feed = load_feed(with_security(tmp_path, with_protocol(f"{name}: {{secret: kafka/it}}")))
     given = [
         kafka_source_options(feed.security, lambda _scope, _key: value, on_databricks=there) for there in (True, False)
     ]

@@ -145,7 +145,8 @@ def test_messages_that_the_feed_does_not_read_may_be_of_another_protocol(broker:
 
 
 def test_a_secret_that_is_not_set(tmp_path: Path) -> None:
-    feed = described(tmp_path, "f", "127.0.0.1:1", "t", {"sasl.jaas.config": {"secret": "kafka/login"}})
+    security = {"security.protocol": "SASL_SSL", "sasl.jaas.config": {"secret": "kafka/login"}}
+    feed = described(tmp_path, "f", "127.0.0.1:1", "t", security)
     said = problem(feed, tmp_path)
     assert said == "secret kafka/login: environment variable LAKEHOUSE_SECRET_KAFKA_LOGIN is not set"
 

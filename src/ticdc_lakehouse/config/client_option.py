@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Names: SecurityConfig, SaslConfigs and SslConfigs of kafka-clients 3.9 and 4.1.
 _OF_KAFKA = {
-    "security.protocol": "How brokers are reached: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+    "security.protocol": "How brokers are reached: PLAINTEXT (the default), SSL, SASL_PLAINTEXT or SASL_SSL.",
     "security.providers": "Classes that make security providers, separated by commas.",
     "sasl.client.callback.handler.class": "Class that answers the login module's questions, such as for a user's name.",
     "sasl.jaas.config": 'The login module and its options: `<class> required <option>="<value>" …;`.',
@@ -23,7 +23,8 @@ _OF_KAFKA = {
     "sasl.login.refresh.window.jitter": "Random part of the time until a credential is refreshed.",
     "sasl.login.retry.backoff.max.ms": "Most milliseconds between two login attempts.",
     "sasl.login.retry.backoff.ms": "Milliseconds between the first two login attempts.",
-    "sasl.mechanism": "How the client authenticates: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI or OAUTHBEARER.",
+    "sasl.mechanism": "How the client authenticates: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI (the default), "
+    "OAUTHBEARER, or AWS_MSK_IAM with Amazon's library.",
     "sasl.oauthbearer.assertion.algorithm": "Algorithm that signs the JWT assertion.",
     "sasl.oauthbearer.assertion.claim.aud": "The assertion's audience.",
     "sasl.oauthbearer.assertion.claim.exp.seconds": "Seconds that an assertion is valid.",

@@ -21,7 +21,7 @@ from ticdc_lakehouse.config.kafka import Kafka, Servers
 from ticdc_lakehouse.config.keys import Key, read_struct
 from ticdc_lakehouse.config.live import Live
 from ticdc_lakehouse.config.name_clashes import clashes, known_names
-from ticdc_lakehouse.config.security import SecretReference, read_security
+from ticdc_lakehouse.config.security import SecretReference, check_security, read_security
 from ticdc_lakehouse.config.sink_uri import read_options
 from ticdc_lakehouse.config.table_filter import TableFilter
 from ticdc_lakehouse.policy import Mode, Views
@@ -170,6 +170,7 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
         kafka.check(values["kafka"], root / "kafka")
     tables = _schema_tables(file.schema_file, root / "schema_file")
     if not root.mistakes:
+        check_security(security, root / "kafka" / "security")
         _check_together(values, file, options, tables, root)
     return Feed(
         name=root.file.stem,

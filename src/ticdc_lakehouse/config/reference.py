@@ -106,6 +106,9 @@ Options of the Kafka client, without the prefix `kafka.`. What is secret is a re
 secret `key` of the scope `scope` on Databricks, and the environment variable `LAKEHOUSE_SECRET_<SCOPE>_<KEY>` on a
 laptop. An option may be one that is not listed, if it begins with `security.`, `sasl.` or `ssl.`.
 
+Options `sasl.*` need the `security.protocol` SASL_PLAINTEXT or SASL_SSL, options `ssl.*` need SSL or SASL_SSL: Kafka's
+client would ignore them beside another one, so they are refused.
+
 Names of classes, also in `sasl.jaas.config`, are written as Kafka and Amazon's IAM library document them. Databricks
 has these classes under other packages (`kafkashaded.`, `shadedmskiam.`); one file runs there and on a laptop.
 """

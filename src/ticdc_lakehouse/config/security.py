@@ -14,6 +14,10 @@ from ticdc_lakehouse.tidb.session import Secret
 
 PREFIXES = ("security.", "sasl.", "ssl.")
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_PROTOCOLS_WITH = {"sasl.": ("SASL_PLAINTEXT", "SASL_SSL"), "ssl.": ("SSL", "SASL_SSL")}
+"""The values of ``security.protocol`` with which options of a prefix have an effect."""
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
+"""Kafka's own, and Amazon's IAM. Another one comes with a class that an option names."""
 _REFERENCE = re.compile(r"[^/\s]+/[^/\s]+")
 _SECRET = re.compile(r"password|passphrase|jaas|secret|token|keystore\.key$")
 # Addresses, although their names contain "token".
@@ -45,6 +49,33 @@ def read_security(given: Mapping[str, object], key: Key) -> dict[str, Value]:
     """Returns the options that are right; notes every mistake."""
     options = {name: _option(name, value, key / name) for name, value in given.items()}
     return {name: value for name, value in options.items() if value is not None}
+
+
+def check_security(security: Mapping[str, Value], key: Key) -> None:
+    """Notes options that are right one by one, but not together: the client would ignore them, or refuse the login.
+    What a reference stands for is not known here."""
+    protocol = security.get("security.protocol", "")
+    if "databricks.serviceCredential" in security or isinstance(protocol, SecretReference):
+        return
+    for prefix, expected in _PROTOCOLS_WITH.items():
+        name = next((name for name in security if name.startswith(prefix)), None)
+        if name is not None and protocol.upper() not in expected:
+            found = protocol or "no security.protocol, which means PLAINTEXT"
+            (key / name).note(
+                f"expected beside security.protocol: {' or '.join(expected)}, found {found}; "
+                f"set it, or remove the options {prefix}*"
+            )
+    _check_mechanism(security, key / "sasl.mechanism")
+
+
+def _check_mechanism(security: Mapping[str, Value], key: Key) -> None:
+    mechanism = security.get("sasl.mechanism", "GSSAPI")  # Kafka's default
+    has_class = any(name in CLASS_OPTIONS and not name.startswith("ssl.") for name in security)
+    if isinstance(mechanism, str) and mechanism not in _MECHANISMS and not has_class:
+        key.note(
+            f"expected one of {', '.join(_MECHANISMS)}, or an option that names the class of another mechanism, such "
+            f"as sasl.client.callback.handler.class; found {mechanism!r}"
+        )
 
 
 def is_secret(name: str) -> bool:
