@@ -104,6 +104,16 @@ MISTAKES = {
         "topics: [one]\n  retired: [one, two/x]",
         "kafka.retired: expected topics, or partitions such as shop-changes/3",
     ),
+    "retired partition with a leading zero": (
+        "topics: [one, two]",
+        "topics: [one]\n  retired: [one/0, one/03]",
+        "kafka.retired: expected topics, or partitions such as shop-changes/3, without leading zeros, found 'one/03'",
+    ),
+    "retired twice": (
+        "topics: [one, two]",
+        "topics: [one]\n  retired: [one/3, one, one/3]",
+        "kafka.retired: expected each topic or partition once, found 'one/3' 2 times",
+    ),
     "retired topic of no such name": (
         "topics: [one, two]",
         "topics: [one, two]\n  retired: [two/3, tow/3]",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 from warnings import catch_warnings
 
@@ -74,8 +76,8 @@ _Topic = Annotated[
 _TopicOrPartition = Annotated[
     str,
     Meta(
-        pattern=r"^(?!\.{1,2}(/|$))[a-zA-Z0-9._-]{1,249}(/[0-9]{1,9})?$(?!\n)",
-        extra={"expected": "topics, or partitions such as shop-changes/3"},
+        pattern=r"^(?!\.{1,2}(/|$))[a-zA-Z0-9._-]{1,249}(/(0|[1-9][0-9]{0,8}))?$(?!\n)",
+        extra={"expected": "topics, or partitions such as shop-changes/3, without leading zeros"},
     ),
 ]
 
@@ -123,10 +125,8 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if len(given_keys) != 1:
             found = "both" if given_keys else "neither"
             (key / "topics").note(f"expected either topics or topic_pattern, found {found}")
-        for topic in dict.fromkeys(self.topics):
-            if self.topics.count(topic) > 1:
-                times = self.topics.count(topic)
-                (key / "topics").note(f"expected each topic once, found {topic!r} {times} times")
+        _check_repetitions(self.topics, "each topic", key / "topics")
+        _check_repetitions(self.retired, "each topic or partition", key / "retired")
         for retired in self.retired:
             if not self._may_have(retired.partition("/")[0]):
                 (key / "retired").note(f"expected topics of the feed, or their partitions, found {retired!r}")
@@ -136,3 +136,9 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.topic_pattern is None:
             return topic in self.topics
         return may_match(self.topic_pattern, topic)
+
+
+def _check_repetitions(names: Sequence[str], expected: str, key: Key) -> None:
+    for name, times in Counter(names).items():
+        if times > 1:
+            key.note(f"expected {expected} once, found {name!r} {times} times")
