@@ -34,6 +34,11 @@ def test_secrets_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
     assert secrets.get("my-kafka", "pass.word") == "s"
     with pytest.raises(ConfigError, match="LAKEHOUSE_SECRET_MY_KAFKA_USER is not set"):
         secrets.get("my-kafka", "user")
+    monkeypatch.setenv("LAKEHOUSE_SECRET_MY_KAFKA_USER", "")
+    with pytest.raises(
+        ConfigError, match="my-kafka/user: environment variable LAKEHOUSE_SECRET_MY_KAFKA_USER is empty; set it"
+    ):
+        secrets.get("my-kafka", "user")
 
 
 def test_notebook_exit_is_no_exception() -> None:

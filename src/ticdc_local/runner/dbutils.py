@@ -75,11 +75,12 @@ class Secrets(_DbUtilsPart):
     _name = "dbutils.secrets"
 
     def get(self, scope: str, key: str) -> str:
-        """Returns the secret. Raises: ConfigError naming the variable that is not set."""
+        """Returns the secret. Raises ConfigError that names the variable if it is not set, or empty."""
         variable = secret_variable(scope, key)
-        if variable not in os.environ:
-            raise ConfigError(f"secret {scope}/{key}: environment variable {variable} is not set")
-        return os.environ[variable]
+        if secret := os.environ.get(variable):
+            return secret
+        found = "is not set" if variable not in os.environ else "is empty; set it to the secret"
+        raise ConfigError(f"secret {scope}/{key}: environment variable {variable} {found}")
 
 
 def secret_variable(scope: str, key: str) -> str:
