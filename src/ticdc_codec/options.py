@@ -271,6 +271,8 @@ def has_watermarks(protocol: str, options: SinkOptions) -> bool:
 Text = Annotated[str, Meta(pattern=r"\S")]
 """A text that is not blank."""
 Zone = Annotated[ZoneInfo, Meta(extra={"expected": "an IANA time zone such as Asia/Shanghai"})]
+_ZONES_OF_THE_MACHINE = ("Factory", "localtime", "posixrules")
+"""Files beside the zones, with the machine's own setting or with none."""
 
 
 class Parsed(Protocol):
@@ -356,6 +358,8 @@ def _parse(kind: Any, value: object) -> object:
         return value
     if kind is not ZoneInfo:
         return kind.parse(value)
+    if value in _ZONES_OF_THE_MACHINE:
+        raise ValueError("an IANA time zone such as Asia/Shanghai, which is the same on every machine")
     try:
         return ZoneInfo(str(value))
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -19,6 +19,9 @@ BROKEN = {
     "date": ("2020-99-99", "expected a value of YAML's type timestamp; what is text needs quotes"),
     "whole number": ("0x_", "expected a value of YAML's type int"),
     "empty number": ('!!int ""', "expected a value of YAML's type int"),
+    "whole number in base 8": ("010", "expected a number without leading zeros and colons; what is text needs quotes"),
+    "negative number in base 8": ("-0_17", "expected a number without leading zeros and colons"),
+    "whole number in base 60": ("10:00", "expected a number without leading zeros and colons"),
     "number in base 60": (":".join(["59"] * 200) + ".5", "expected a value of YAML's type float"),
     "number of thousands of digits": ("9" * 5000, "expected a value of YAML's type int"),
     "number of thousands of digits in base 16": ("0x" + "f" * 5000, "expected a value of YAML's type int"),
@@ -57,6 +60,10 @@ def test_repeated_keys_are_listed_with_their_paths() -> None:
         ("d.e", "repeated key (line 2); expected once"),
         ("a", "repeated key (line 3); expected once"),
     )
+
+
+def test_numbers_as_a_person_reads_them_are_right() -> None:
+    assert read_document("[0, -5, 1_000, 0x10, 0.5, 0b1, '010', true]").values == [0, -5, 1000, 16, 0.5, 1, "010", True]
 
 
 def test_empty_text_has_no_values() -> None:

@@ -32,6 +32,18 @@ MISTAKES = {
     ),
     "no time zone": ("time_zone: Asia/Shanghai", "", "time_zone: required key is missing"),
     "time zone": ("Asia/Shanghai", "Asia/Shanghay", "time_zone: expected an IANA time zone"),
+    "time zone of the machine": (
+        "Asia/Shanghai",
+        "localtime",
+        "time_zone: expected an IANA time zone such as Asia/Shanghai, which is the same on every machine, found "
+        "'localtime'",
+    ),
+    "time zone that is none": ("Asia/Shanghai", "Factory", "time_zone: expected an IANA time zone such as Asia/"),
+    "time zone of another file": (
+        "kafka:",
+        "gold: {ddl_time_zone: posixrules}\nkafka:",
+        "gold.ddl_time_zone: expected an IANA time zone such as Asia/Shanghai, which is the same on every machine",
+    ),
     "time zone as option": (
         "{enable-tidb-extension: true}",
         "{time-zone: UTC}",
@@ -155,6 +167,29 @@ MISTAKES = {
         "topics: [one]\n  security: {sasl.jaas.config: {secret: hunter2}}",
         "kafka.security.sasl.jaas.config: expected {secret: scope/key}, found a mapping of secret",
     ),
+    "secret reference with two slashes": (
+        "topics: [one, two]",
+        "topics: [one]\n  security: {sasl.jaas.config: {secret: a/hunter2/c}}",
+        "kafka.security.sasl.jaas.config: expected {secret: scope/key}, found a mapping of secret to a text with 2 "
+        "slashes, not one between scope and key",
+    ),
+    "secret reference without a slash": (
+        "topics: [one, two]",
+        "topics: [one]\n  security: {sasl.jaas.config: {secret: hunter2}}",
+        "kafka.security.sasl.jaas.config: expected {secret: scope/key}, found a mapping of secret to a text with no "
+        "slashes, not one between scope and key",
+    ),
+    "secret reference with a space": (
+        "topics: [one, two]",
+        "topics: [one]\n  security: {sasl.jaas.config: {secret: 'a/hunter2 '}}",
+        "kafka.security.sasl.jaas.config: expected {secret: scope/key}, found a mapping of secret to a text with "
+        "spaces, or with nothing before or after its slash",
+    ),
+    "secret reference that is no text": (
+        "topics: [one, two]",
+        "topics: [one]\n  security: {sasl.jaas.config: {secret: [a]}}",
+        "kafka.security.sasl.jaas.config: expected {secret: scope/key}, found a mapping of secret to what is no text",
+    ),
     "security option": (
         "topics: [one, two]",
         "topics: [one]\n  security: {group.id: x}",
@@ -227,6 +262,12 @@ MISTAKES = {
         "kafka:",
         "max_message_bytes: 2147483648\nkafka:",
         "max_message_bytes: expected a whole number from 1 to 2147483647, found 2147483648",
+    ),
+    "message size in base 8": (
+        "kafka:",
+        "max_message_bytes: 010\nkafka:",
+        "expected a readable YAML file: expected a number without leading zeros and colons; what is text needs quotes "
+        "(line 5, column 20)",
     ),
     "alarm key": ("kafka:", "alarm: {late: 1m}\nkafka:", "alarm.late: unknown key; expected one of behind, "),
     "alarm without a unit": (

@@ -28,6 +28,10 @@ VALIDATOR = Draft202012Validator(json.loads(schema_text()))
 # Mistakes that no schema can see: keys that depend on each other, other files, time zones, YAML itself.
 FOUND_BY_THE_LOADER_ALONE = {
     "time zone",
+    "time zone of the machine",
+    "time zone that is none",
+    "time zone of another file",
+    "message size in base 8",
     "bootstrap servers",
     "bootstrap host",
     "long bootstrap host",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -12,6 +13,8 @@ import yaml
 
 from ticdc_codec.errors import ConfigError
 
+_OTHER_BASE = re.compile(r"[-+]?0[0-7_]+|.*:.*")
+"""Whole numbers that YAML 1.1 reads in base 8 or 60, others than a person reads: ``010`` is 8, ``10:00`` is 600."""
 _MOST_NODES = 100_000
 """Values of a document with its aliases written out: a few lines of aliases of aliases can be billions."""
 
@@ -73,6 +76,8 @@ class _Loader(yaml.SafeLoader):
             # Most are PyYAML's own, of 2020-99-99, 0x_, !!bool maybe and the like.
             kind = node.tag.rpartition(":")[2]
             raise _mistake(f"expected a value of YAML's type {kind}; what is text needs quotes", node) from None
+        if isinstance(value, int) and _OTHER_BASE.fullmatch(node.value):
+            raise _mistake("expected a number without leading zeros and colons; what is text needs quotes", node)
         return value
 
 

@@ -114,10 +114,21 @@ def _literal(name: str, value: object, key: Key) -> str | None:
 def _secret_reference(value: Mapping[object, object], key: Key) -> SecretReference | None:
     reference = value.get("secret")
     if set(value) != {"secret"} or not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
-        key.note(f"expected {{secret: scope/key}}, found a mapping of {', '.join(map(str, value))}")
+        found = f" to {_wrong_reference(reference)}" if set(value) == {"secret"} else ""
+        key.note(f"expected {{secret: scope/key}}, found a mapping of {', '.join(map(str, value))}{found}")
         return None
     scope, _, name = reference.partition("/")
     return SecretReference(scope=scope, key=name)
+
+
+def _wrong_reference(reference: object) -> str:
+    """Returns what is wrong with the value of a reference, without the value: it may be the secret."""
+    if not isinstance(reference, str):
+        return "what is no text"
+    slashes = reference.count("/")
+    if slashes != 1:
+        return f"a text with {slashes or 'no'} slashes, not one between scope and key"
+    return "a text with spaces, or with nothing before or after its slash"
 
 
 def kafka_source_options(security: Mapping[str, Value], secret: Secret, *, on_databricks: bool) -> dict[str, str]:
