@@ -240,6 +240,12 @@ MISTAKES = {
         "tables: {include: [' shop.*']}\nkafka:",
         "tables.include: expected no spaces around the names, such as shop.order_*, found ' shop.*'",
     ),
+    "tables that are all excluded": (
+        "kafka:",
+        "tables: {exclude: ['a.*', '*.*']}\nkafka:",
+        "tables.exclude: expected patterns that leave some of the tables that tables.include names, found "
+        "['a.*', '*.*'], which leave none",
+    ),
     "table key": ("kafka:", "tables: {includes: [a.b]}\nkafka:", "tables.includes: unknown key; did you mean include?"),
     "schema file": ("kafka:", "schema_file: no.sql\nkafka:", "schema_file: expected a readable file of CREATE TABLE"),
     "schema file that is no path": (

@@ -43,6 +43,7 @@ FOUND_BY_THE_LOADER_ALONE = {
     "pattern without a value",
     "pattern with too large a number",
     "topic pattern",
+    "tables that are all excluded",
     "tombstone days without tombstones",
     "no watermarks",
     "no views of an eventual feed",

@@ -28,6 +28,25 @@ def test_names_with_odd_characters_are_patterns(pattern: str) -> None:
     assert TablePattern.parse(pattern) == pattern
 
 
+@pytest.mark.parametrize(
+    ("include", "exclude", "expected"),
+    [
+        (["*.*"], ["*.*"], True),
+        (["*.*"], ["shop.*"], False),
+        (["*.*"], ["*.a*", "*.*"], True),
+        (["shop.a", "shop.b_?"], ["SHOP.a", "*.b*"], True),
+        (["shop.a", "shop.b"], ["shop.a"], False),
+        (["s*.a"], ["s?.a"], False),
+        (["s?.a"], ["s*.a"], True),
+        (["s?*.a.b"], ["s*.a*"], True),
+        (["s*.a"], ["*s.a"], False),
+        (["*.*"], [], False),
+    ],
+)
+def test_filter_that_leaves_nothing_is_found(include: list[str], exclude: list[str], expected: bool) -> None:
+    assert TableFilter(include=tuple(include), exclude=tuple(exclude)).leaves_nothing is expected
+
+
 @pytest.mark.parametrize(("include", "exclude", "database", "table", "expected"), FILTERS)
 def test_filter_includes_and_excludes_tables_by_pattern(
     include: list[str], exclude: list[str], database: str, table: str, expected: bool

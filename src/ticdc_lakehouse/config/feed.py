@@ -205,6 +205,9 @@ def _check_together(
 ) -> None:
     """Notes settings that are valid one by one, but not together."""
     _check_source(file, root / "source")
+    if file.tables.leaves_nothing:
+        expected = "expected patterns that leave some of the tables that tables.include names"
+        (root / "tables.exclude").note(f"{expected}, found {list(file.tables.exclude)}, which leave none")
     if file.gold.views is Views.NONE:
         _check_without_views(file.gold, root / "gold.views")
     if file.gold.reads_source and file.gold.mode is Mode.EVENTUAL:

@@ -52,6 +52,14 @@ class TableFilter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """True if the table belongs to the feed."""
         return _any(self.include, database, table) and not _any(self.exclude, database, table)
 
+    @property
+    def leaves_nothing(self) -> bool:
+        """True if each included pattern is inside one that is excluded. Several that exclude it only together are not
+        found."""
+        # A star of the outer pattern also takes the stars of the inner one; a ? would take a star for one character.
+        outer = tuple(pattern for pattern in self.exclude if "?" not in pattern)
+        return all(_any(outer, *pattern.split(".", 1)) for pattern in self.include)
+
 
 def fits(pattern: str, database: str, table: str) -> bool:
     """True if a table's name is one of a pattern, compared as TiDB compares names."""
