@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,21 @@ def test_topic_pattern_becomes_subscribe_pattern(tmp_path: Path) -> None:
 def test_a_pattern_that_only_java_reads_may_have_any_retired_topic(tmp_path: Path) -> None:
     pattern = "topic_pattern: 'shop_[a-z&&[^t]]'\n  retired: [shop_b]"
     assert load_feed(written(tmp_path, RIGHT.replace("topics: [one, two]", pattern))).retired == ("shop_b",)
+
+
+@pytest.mark.parametrize("pattern", ["(?P<x>crm).*", "(a)?(?(1)b|c)", "crm{", "crm_{db}", "a{,3}"])
+def test_a_pattern_that_java_refuses_is_refused(tmp_path: Path, pattern: str) -> None:
+    expected = rf"expected a regular expression that Java reads, too: .*, found '{re.escape(pattern)}'"
+    with pytest.raises(ConfigError, match=rf"kafka\.topic_pattern: {expected}"):
+        load_feed(written(tmp_path, RIGHT.replace("topics: [one, two]", f"topic_pattern: '{pattern}'")))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a{2}", "a{2,}", "a{2,3}", r"a\{b", "[{]x", "[]{]x", r"[^\]{]", "(?i)Shop_(?:a|b).*"]
+)
+def test_a_pattern_of_both_languages_is_taken(tmp_path: Path, pattern: str) -> None:
+    text = RIGHT.replace("topics: [one, two]", f"topic_pattern: '{pattern}'")
+    assert load_feed(written(tmp_path, text)).topic_pattern == pattern
 
 
 def test_empty_lists_are_as_without_the_key(tmp_path: Path) -> None:

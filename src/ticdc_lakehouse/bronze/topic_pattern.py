@@ -1,4 +1,5 @@
-"""Patterns of topics, which Kafka's client reads as Java does: Python agrees but for classes within classes."""
+"""Patterns of topics, which Kafka's client reads as Java does. What both languages have means the same in Python, but
+for classes within classes."""
 
 from __future__ import annotations
 
@@ -6,6 +7,14 @@ import re
 
 _NESTED_CLASS = re.compile(r"\[[^\]]*(?:\[|&&)")
 """In Java a class within a class: a union or an intersection. In Python the bracket means itself."""
+_ESCAPED_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*\]")
+_ONLY_PYTHON = re.compile(r"\(\?P|\(\?\(|\{(?!\d+(?:,\d*)?\})")
+"""Groups with a name or a condition; a brace that means itself, which Java takes for a faulty repetition."""
+
+
+def only_python_reads(pattern: str) -> bool:
+    """True if Java refuses the pattern, although Python reads it."""
+    return _ONLY_PYTHON.search(_ESCAPED_OR_CLASS.sub("x", pattern)) is not None
 
 
 def only_java_reads(pattern: str) -> bool:

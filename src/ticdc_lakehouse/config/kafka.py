@@ -10,7 +10,7 @@ from warnings import catch_warnings
 
 from msgspec import Meta, Struct, field
 
-from ticdc_lakehouse.bronze.topic_pattern import may_match
+from ticdc_lakehouse.bronze.topic_pattern import may_match, only_python_reads
 from ticdc_lakehouse.config.keys import Key
 
 _SERVER = re.compile(r"[^\s,/]+:[0-9]{1,5}")
@@ -55,12 +55,14 @@ class TopicPattern(str):
 
     @classmethod
     def parse(cls, value: object) -> TopicPattern:
-        """Returns the pattern. Raises ValueError."""
+        """Returns the pattern. Raises ValueError, also for one that Java refuses: Kafka's client could not read it."""
         try:
             with catch_warnings(action="ignore", category=FutureWarning):  # of classes that only Java nests
                 re.compile(value if isinstance(value, str) and value else "(")
         except (re.error, OverflowError, RecursionError):
             raise ValueError from None
+        if only_python_reads(str(value)):
+            raise ValueError("a regular expression that Java reads, too: without (?P and (?(, and with \\{ for a brace")
         return cls(value)
 
 
