@@ -9,6 +9,7 @@ export does not have is gone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -24,6 +25,7 @@ from ticdc_codec.mysql_type import Family
 from ticdc_codec.name_case import fold
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.commit_sessions import threads
 from ticdc_lakehouse.gold import views, windows
 from ticdc_lakehouse.gold.ambiguous_keys import KEPT_APART, timestamps_in_key
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
@@ -67,6 +69,8 @@ from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_columns
 from ticdc_lakehouse.tidb.session import SnapshotAt
 
 _AGAIN = "export it again"
+_TABLES_AT_ONCE = 4
+"""As many as gold applies at a time."""
 _MAKING = (CreateTable, CreateTableLike, RestoreTable)
 
 
@@ -109,8 +113,8 @@ def load(
         definitions = loader.definitions(tables, before)
         check_ends(lake.spark, export, [export.tables[name] for name in tables])
         lake.make_schemas(definition.lake_name for definition in definitions)
-        rows = {definition.table.name: loader.write_rows(definition) for definition in definitions}
-        states = {definition.table.name: loader.initial_state(definition) for definition in definitions}
+        rows = loader.write_tables(definitions)
+        states = loader.initial_states(definitions)
     restart = Restart(number=before.number, tables=states, definitions=tuple(definitions))
     windows.apply(lake, config, until_tso=until_tso, restart=restart, source=source)
     return Loaded(tso=export.tso, rows=rows)
@@ -238,6 +242,12 @@ class ExportLoader:
             table=table, commit_ts=tso, origin=Origin.EXPORT, lake_name=lake_name, stable_id=stable_id, named_at=tso
         )
 
+    def write_tables(self, definitions: Sequence[Definition]) -> dict[TableName, int]:
+        """Runs `write_rows` for each table, some at a time as gold does; returns the number of rows by table."""
+        with ThreadPoolExecutor(threads(self.lake, _TABLES_AT_ONCE)) as pool:
+            counts = pool.map(self.write_rows, definitions)
+            return {each.table.name: count for each, count in zip(definitions, counts, strict=True)}
+
     def write_rows(self, definition: Definition) -> int:
         """Creates the Delta table and writes the rows; returns their number. Raises ApplyError for rows that it cannot
         hold."""
@@ -294,17 +304,21 @@ class ExportLoader:
                         "clocks were turned back: export with --params time_zone=+00:00"
                     )
 
-    def initial_state(self, definition: Definition) -> TableState:
-        """Returns the state of a table that is applied up to the export's TSO, with the DDLs of exactly that TSO."""
+    def initial_states(self, definitions: Sequence[Definition]) -> dict[TableName, TableState]:
+        """Returns the states of tables that are applied up to the export's TSO, with the DDLs of exactly that TSO."""
         events = events_table.events(self.lake, self.config.feed)
         ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") == self.export.tso))
-        return TableState(
-            lake_name=definition.lake_name,
-            stable_id=definition.stable_id,
-            version=version_of(self.lake, definition.stable_id),
-            applied_tso=self.export.tso,
-            ddls=tuple(row["query"] for row in ddls.select("query").distinct().collect()),
-        )
+        queries = tuple(row["query"] for row in ddls.select("query").distinct().collect())
+        return {
+            each.table.name: TableState(
+                lake_name=each.lake_name,
+                stable_id=each.stable_id,
+                version=version_of(self.lake, each.stable_id),
+                applied_tso=self.export.tso,
+                ddls=queries,
+            )
+            for each in definitions
+        }
 
 
 def _awaits_export(before: Published, since: _NamesSince, name: TableName, tso: int) -> bool:
