@@ -22,6 +22,7 @@ BROKEN = {
     "whole number in base 8": ("010", "expected a number without leading zeros and colons; what is text needs quotes"),
     "negative number in base 8": ("-0_17", "expected a number without leading zeros and colons"),
     "whole number in base 60": ("10:00", "expected a number without leading zeros and colons"),
+    "small number in base 60": ("1:30.5", "expected a number without leading zeros and colons"),
     "number in base 60": (":".join(["59"] * 200) + ".5", "expected a value of YAML's type float"),
     "number of thousands of digits": ("9" * 5000, "expected a value of YAML's type int"),
     "number of thousands of digits in base 16": ("0x" + "f" * 5000, "expected a value of YAML's type int"),

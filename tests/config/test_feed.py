@@ -44,7 +44,9 @@ def test_a_pattern_that_only_java_reads_may_have_any_retired_topic(tmp_path: Pat
     assert load_feed(written(tmp_path, RIGHT.replace("topics: [one, two]", pattern))).retired == ("shop_b",)
 
 
-@pytest.mark.parametrize("pattern", ["(?P<x>crm).*", "(a)?(?(1)b|c)", "crm{", "crm_{db}", "a{,3}"])
+@pytest.mark.parametrize(
+    "pattern", ["(?P<x>crm).*", "(a)?(?(1)b|c)", "crm{", "crm_{db}", "a{,3}", "(?#c)a", "(?a)x", "(?ia:x)"]
+)
 def test_a_pattern_that_java_refuses_is_refused(tmp_path: Path, pattern: str) -> None:
     expected = rf"expected a regular expression that Java reads, too: .*, found '{re.escape(pattern)}'"
     with pytest.raises(ConfigError, match=rf"kafka\.topic_pattern: {expected}"):

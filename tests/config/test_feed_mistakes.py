@@ -171,13 +171,13 @@ MISTAKES = {
         "topics: [one, two]",
         "topics: [one]\n  security: {sasl.jaas.config: {secret: a/hunter2/c}}",
         "kafka.security.sasl.jaas.config: expected {secret: scope/key}, found a mapping of secret to a text with 2 "
-        "slashes, not one between scope and key",
+        "slashes; it needs one, between scope and key",
     ),
     "secret reference without a slash": (
         "topics: [one, two]",
         "topics: [one]\n  security: {sasl.jaas.config: {secret: hunter2}}",
         "kafka.security.sasl.jaas.config: expected {secret: scope/key}, found a mapping of secret to a text with no "
-        "slashes, not one between scope and key",
+        "slashes; it needs one, between scope and key",
     ),
     "secret reference with a space": (
         "topics: [one, two]",
@@ -188,7 +188,8 @@ MISTAKES = {
     "secret reference that is no text": (
         "topics: [one, two]",
         "topics: [one]\n  security: {sasl.jaas.config: {secret: [a]}}",
-        "kafka.security.sasl.jaas.config: expected {secret: scope/key}, found a mapping of secret to what is no text",
+        "kafka.security.sasl.jaas.config: expected {secret: scope/key}, found a mapping of secret to something "
+        "else than a text",
     ),
     "security option": (
         "topics: [one, two]",

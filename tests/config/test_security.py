@@ -57,10 +57,16 @@ WRONG_TOGETHER = {
         "sasl.mechanism: expected one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI, OAUTHBEARER, AWS_MSK_IAM, or an "
         "option that names the class of another mechanism, such as sasl.client.callback.handler.class; found 'plain'"
     ),
+    "security.protocol: SASL_SSL, sasl.mechanism: SCRAM-SHA512, sasl.jaas.config: {secret: kafka/jaas}": (
+        "sasl.mechanism: expected one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI, OAUTHBEARER, AWS_MSK_IAM, or an "
+        "option that names the class of another mechanism, such as sasl.client.callback.handler.class; found "
+        "'SCRAM-SHA512'"
+    ),
 }
 RIGHT_TOGETHER = [
     "security.protocol: SASL_SSL, sasl.jaas.config: {secret: kafka/jaas}",
     "security.protocol: sasl_plaintext, sasl.mechanism: AWS_MSK_IAM",
+    "security.protocol: SASL_SSL, sasl.mechanism: OCI-RSA-SHA256, sasl.jaas.config: {secret: kafka/jaas}",
     "security.protocol: SSL, ssl.truststore.location: /a",
     "security.protocol: SASL_SSL, sasl.mechanism: OURS, sasl.client.callback.handler.class: com.example.Ours",
     "security.protocol: {secret: a/b}, sasl.mechanism: {secret: a/c}, ssl.protocol: TLS",

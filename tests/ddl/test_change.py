@@ -253,6 +253,9 @@ def test_keys_that_are_not_known() -> None:
     wire = replace(PLAIN, keys=None)
     assert alter(wire, "DROP INDEX u, RENAME INDEX a TO b, ADD UNIQUE KEY (n)") == Changed(table=wire, effects=())
     assert alter(wire, "ADD PRIMARY KEY (n)").effects == (KeyChanged(key=("n",)),)
+    renamed = alter(wire, "ADD PRIMARY KEY (N), RENAME COLUMN n TO m")
+    assert (renamed.table.key, renamed.table.keys, renamed.effects[-1]) == (("m",), None, KeyChanged(key=("m",)))
+    assert alter(wire, "ADD PRIMARY KEY (id)") == Changed(table=wire, effects=())
     for text in ("DROP PRIMARY KEY", "DROP COLUMN id"):
         with pytest.raises(ApplyError, match="other keys are not known"):
             alter(wire, text)
@@ -268,6 +271,7 @@ def test_keys_that_are_not_known() -> None:
         ("ADD COLUMN c INT AFTER g", "id Name n v c"),
         ("MODIFY COLUMN n INT AFTER g", "id Name n v"),
         ("DROP COLUMN g, ADD COLUMN g INT, ADD COLUMN c INT AFTER g", "id Name n v g c"),
+        ("ADD PRIMARY KEY (n), DROP COLUMN g, ADD INDEX (g), ADD UNIQUE KEY u (g)", "id Name n v"),
     ],
 )
 def test_a_column_that_rows_do_not_show_may_be_virtual(text: str, names: str) -> None:

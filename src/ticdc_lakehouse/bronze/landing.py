@@ -38,7 +38,7 @@ _FETCH_WAIT_MS = 10
 _NOT_OF_KAFKA = ("FOREACH_BATCH_USER_FUNCTION_ERROR", "CONCURRENT_STREAM_LOG_UPDATE")
 """Spark's error classes of what happens while a batch is read and appended, and of a second run on a checkpoint: their
 texts say what is wrong, which is nothing in the feed's file."""
-_OF_THE_DISK = ("No space left on device", "Read-only file system")
+_OF_THE_DISK = ("No space left on device", "Disk quota exceeded", "Read-only file system", "Input/output error")
 """Why Spark does not write its checkpoint: the client of Kafka writes nothing."""
 _EARLIEST = -2
 """In the place of an offset, as Kafka's options write it."""

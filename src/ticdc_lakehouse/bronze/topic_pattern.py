@@ -8,8 +8,9 @@ import re
 _NESTED_CLASS = re.compile(r"\[[^\]]*(?:\[|&&)")
 """In Java a class within a class: a union or an intersection. In Python the bracket means itself."""
 _ESCAPED_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*\]")
-_ONLY_PYTHON = re.compile(r"\(\?P|\(\?\(|\{(?!\d+(?:,\d*)?\})")
-"""Groups with a name or a condition; a brace that means itself, which Java takes for a faulty repetition."""
+_ONLY_PYTHON = re.compile(r"\(\?[P(#]|\(\?[a-zA-Z]*[aL][a-zA-Z-]*[:)]|\{(?!\d+(?:,\d*)?\})")
+"""Groups with a name or a condition, comments, the flags ``a`` and ``L``; a brace that means itself, which Java takes
+for a faulty repetition."""
 
 
 def only_python_reads(pattern: str) -> bool:

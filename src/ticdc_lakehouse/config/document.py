@@ -76,7 +76,9 @@ class _Loader(yaml.SafeLoader):
             # Most are PyYAML's own, of 2020-99-99, 0x_, !!bool maybe and the like.
             kind = node.tag.rpartition(":")[2]
             raise _mistake(f"expected a value of YAML's type {kind}; what is text needs quotes", node) from None
-        if isinstance(value, int) and _OTHER_BASE.fullmatch(node.value):
+        if (isinstance(value, int) and _OTHER_BASE.fullmatch(node.value)) or (
+            isinstance(value, float) and ":" in node.value
+        ):
             raise _mistake("expected a number without leading zeros and colons; what is text needs quotes", node)
         return value
 

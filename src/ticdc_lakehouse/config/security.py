@@ -70,8 +70,12 @@ def check_security(security: Mapping[str, Value], key: Key) -> None:
 
 def _check_mechanism(security: Mapping[str, Value], key: Key) -> None:
     mechanism = security.get("sasl.mechanism", "GSSAPI")  # Kafka's default
-    has_class = any(name in CLASS_OPTIONS and not name.startswith("ssl.") for name in security)
-    if isinstance(mechanism, str) and mechanism not in _MECHANISMS and not has_class:
+    if not isinstance(mechanism, str) or mechanism in _MECHANISMS:
+        return
+    names_class = (name in CLASS_OPTIONS and not name.startswith("ssl.") for name in security)
+    # The login module of a jaas.config may bring a mechanism of its own, as Oracle's OCI-RSA-SHA256 does.
+    alike = get_close_matches(mechanism.upper(), _MECHANISMS, n=1, cutoff=0.8)
+    if not any(names_class) and (alike or "sasl.jaas.config" not in security):
         key.note(
             f"expected one of {', '.join(_MECHANISMS)}, or an option that names the class of another mechanism, such "
             f"as sasl.client.callback.handler.class; found {mechanism!r}"
@@ -124,10 +128,10 @@ def _secret_reference(value: Mapping[object, object], key: Key) -> SecretReferen
 def _wrong_reference(reference: object) -> str:
     """Returns what is wrong with the value of a reference, without the value: it may be the secret."""
     if not isinstance(reference, str):
-        return "what is no text"
+        return "something else than a text"
     slashes = reference.count("/")
     if slashes != 1:
-        return f"a text with {slashes or 'no'} slashes, not one between scope and key"
+        return f"a text with {slashes or 'no'} slashes; it needs one, between scope and key"
     return "a text with spaces, or with nothing before or after its slash"
 
 

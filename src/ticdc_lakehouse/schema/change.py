@@ -59,20 +59,19 @@ def change(table: Table, statement: AlterTable) -> Changed:
     followed: a value that TiDB computed, rows of a partition that are unknown, a column that is not there.
     """
     effects: list[Effect] = []
-    positions = _key_positions(table)
-    all_keys_known = table.keys is not None
+    positions, is_new_key = _key_positions(table), False
     for action in _apart(_resolved(table, statement.actions)):
+        before = table.key
         table, done = _act(table, action)
         effects.extend(done)
+        is_new_key |= isinstance(action, AddKey) and table.key != before
     key = table.key if table.keys is None else handle_key(table.columns, table.keys)
     # A key's text has the values in the order of the columns' names (``ticdc_codec.event.key_order``): a RENAME COLUMN
     # may change it.
-    if key != table.key or positions != _key_positions(table):
+    if is_new_key or key != table.key or positions != _key_positions(table):
         table = replace(table, key=key)
         _check_known(table, key)
         effects.append(KeyChanged(key=key))
-    if not all_keys_known:  # an ADD PRIMARY KEY does not say which other keys there are
-        table = replace(table, keys=None)
     return Changed(table=table, effects=tuple(effects))
 
 
@@ -334,8 +333,8 @@ def _add_key(table: Table, action: AddKey) -> Table:
     if action.primary and any(key.primary for key in table.keys or ()):
         raise ApplyError("ADD PRIMARY KEY: the table has one already, so a DDL before this one is missing")
     key = spelled(action, table.columns)
-    if table.keys is None:
-        return replace(table, keys=added((), key))
+    if table.keys is None:  # and stay so: an ADD PRIMARY KEY does not say which others there are
+        return replace(table, key=handle_key(table.columns, added((), key)))
     return replace(table, columns=without_nulls(table.columns, key), keys=added(table.keys, key))
 
 

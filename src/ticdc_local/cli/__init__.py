@@ -56,8 +56,9 @@ EXAMPLES = """examples:
   ticdc-lake run --help             each command's arguments, examples and exit codes"""
 EXIT_CODES = f"""exit codes:
   0    done
-  1    done, and something failed or differs; or the machine refused, such as a full disk
-  2    not begun: an argument, a setting, a file, a broker or the machine is not as needed
+  1    something failed or differs, a table could not follow, another run published meanwhile, or the machine refused,
+       such as a full disk
+  2    an argument, a setting, a file, a broker or the machine is not as needed; mostly nothing was begun
   {NEEDS_ATTENTION}    run: the job or notebook ran, but a feed needs attention, as section alarm of its feed file says
   {INTERRUPTED}  ended by SIGINT or SIGTERM; what was published before stays, run it again
   {_READER_GONE}  the reader of the output is gone (… | head)"""

@@ -18,6 +18,7 @@ from ticdc_local.runner.outcome import FailedChain, JobResult, Progress, TaskEve
 _PLANS = ("=== Streaming Query ===", "== SQL", "== Parsed Logical Plan")
 _OF_THE_MACHINE = {
     "No space left on device": "make room there and run it again",
+    "Disk quota exceeded": "make room there and run it again",
     "Read-only file system": "mount it so that it can be written",
     "Permission denied": "let the user of this process read and write there",
 }

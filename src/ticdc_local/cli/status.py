@@ -40,10 +40,10 @@ exit codes of --check:
        no feed"""
 
 NO_FILE = (
-    "no file in resources/feeds, so nothing processes or maintains it: put the file back, or remove the feed's tables "
-    "(docs/databricks.md, Remove a feed)"
+    "no file in resources/feeds: no run of this project processes or maintains it. Put the file back, name the project "
+    "that has it (--project), or remove the feed if nobody needs it (docs/databricks.md, Remove a feed)"
 )
-"""What is said of a feed that gold has published and that has no file, since no run of any job takes it then."""
+"""What is said of a feed that gold has published and that has no file: this project's jobs do not take it."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
